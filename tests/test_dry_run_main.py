@@ -243,12 +243,66 @@ with strategy.scope():
         ("import numpy as np; model.fit(np.zeros([99, 7]), np.zeros([99]), 24)", [24, 7]),
         ("model.fit(x=[tf.zeros([9, 2]), tf.zeros([9, 3])], y=tf.zeros([9, 1]))", [9, 2]),
         ("model.fit({'a': tf.zeros([40, 2])}, tf.zeros([40]), validation_split=0.1)", [32, 2]),
+        (
+            "for _ in range(9):\n    model.train_on_batch(tf.zeros([48, 3]), tf.zeros([48]))",
+            [48, 3],
+        ),
     ],
 )
 def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
     model, data, more, *_ = loaded(IN_COLAB + fit, cores=16)
     first = tf.nest.flatten(next(iter(data)))[0]
     assert model.optimizer and not more and first.shape.as_list() == batch
+
+
+OWN_LOOP = (
+    IN_COLAB
+    + """
+rows = tf.random.stateless_normal([256, 5], [1, 2])
+data = tf.data.Dataset.from_tensor_slices((rows, tf.range(256) % 2)).repeat()
+DISTRIBUTED
+with strategy.scope():
+    optimizer = tf.keras.optimizers.Adam()
+    mean = tf.keras.metrics.Mean()
+
+@tf.function
+def train(iterator, steps):
+    def step(batch):
+        rows, labels = batch
+        with tf.GradientTape() as tape:
+            loss = tf.keras.losses.sparse_categorical_crossentropy(labels, model(rows), from_logits=True)
+            loss = PART
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        mean.update_state(loss)
+
+    for _ in tf.range(steps):
+        strategy.run(step, args=(next(iterator),))
+
+train(iter(data), tf.constant(5))
+print(mean.result())
+"""
+)
+DATASET = "data = strategy.experimental_distribute_dataset(data.batch(BATCH))"
+FUNCTION = """data = strategy.distribute_datasets_from_function(
+    lambda context: data.batch(context.get_per_replica_batch_size(BATCH), drop_remainder=True))"""
+AVERAGE = "tf.nn.compute_average_loss(loss, global_batch_size=BATCH)"
+
+
+@pytest.mark.parametrize(
+    ("distributed", "part", "line"),
+    [
+        (DATASET, AVERAGE, None),
+        (FUNCTION, AVERAGE, None),
+        (DATASET, "tf.reduce_mean(loss)", "optimizer.apply_gradients("),
+    ],
+    ids=["a dataset", "a function", "own mean"],
+)
+def test_a_loop_of_ones_own_is_run_up_to_its_first_step(distributed, part, line, judged):
+    text = OWN_LOOP.replace("DISTRIBUTED", distributed).replace("PART", part)
+    status, said = judged(text, "--main", "train.py", "--stages", "read,run")
+    assert "train.py called strategy.run(step)." in said and status == bool(line), said
+    assert ("TPU403" in said and line in said) if line else "TPU4" not in said, said
 
 
 KERAS_1 = """
@@ -273,8 +327,8 @@ KERAS_1 = """
          "    v1.Session().run(v1.placeholder(tf.float32, [2]) * 2)\n",
          "Error: You must feed a value for placeholder .*\n.*:3"),
         (IN_COLAB + "model.fit((row for row in data), epochs=2)", "fit is given a generator"),
-        (IN_COLAB + "tf.function(lambda x: strategy.run(lambda y: y, (x,)))(1.0)",
-         "hand the step that it runs"),
+        (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
+         "strategy.run at train.py:17, .*hand the step"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
          "cannot be checked here: .* left TensorFlow"),
         ("import subprocess, sys\nsubprocess.check_output(['true'])\n"

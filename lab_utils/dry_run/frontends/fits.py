@@ -1,12 +1,17 @@
-"""What a Keras program does up to `fit`: its TPUStrategy is replaced, and fit trains nothing."""
+"""What a program does up to `fit` or `strategy.run`: its TPUStrategy is replaced, and they train nothing."""
 
 import contextlib
+import functools
+import inspect
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from lab_utils.common import source
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
@@ -16,8 +21,9 @@ from lab_utils.estimator import tf, v1
 def without_training(
     cores: int, note: Callable[[Any, Any, str], None], is_keras: bool
 ) -> Iterator[None]:
-    """Context manager: TPUStrategy has `cores` replicas, and fit calls `note(model, dataset, call)` only.
+    """Context manager: TPUStrategy has `cores` replicas.
 
+    Its run and a model's fit do no more than to call `note(step or model, dataset, call)`.
     Under version 1 behaviour fit raises CannotJudge. `is_keras` is for Keras 3, too: its import takes 1 s.
     """
     models = [tf.keras.Model]
@@ -26,14 +32,15 @@ def without_training(
             import keras
 
             models.append(keras.Model)
-    strategy = _strategy(cores)
     with contextlib.ExitStack() as stack:
+        strategy = _strategy(cores, note, stack)
         for root in (tf, tf.compat.v2, v1):
             for owner in (root.distribute, root.distribute.experimental):
                 if hasattr(owner, "TPUStrategy"):
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
         for model in models:
             stack.enter_context(mock.patch.object(model, "fit", _fit(note)))
+            stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(note)))
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         yield
 
@@ -45,14 +52,33 @@ def _refuse(*arguments: Any, **options: Any) -> None:
     )
 
 
-def _strategy(cores: int) -> type:
+def _strategy(
+    cores: int, note: Callable[[Any, Any, str], None], stack: contextlib.ExitStack
+) -> type:
+    distributed = []  # the datasets that the program has shared out over the replicas
+    demonstrated = set()
+
+    def shown(python: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a function gives that a program shows once, before it trains; a loop runs its step again."""
+        if python.__qualname__ in demonstrated:
+            line = source.place_of_stack(traceback.extract_stack()[:-2]).position
+            raise CannotJudge(
+                f"its training loop calls strategy.run at {line}, with more than a batch of a dataset that "
+                "the strategy distributes: hand the step to dry_run(step, (features, labels)) instead"
+            )
+        demonstrated.add(python.__qualname__)
+        return python(*args, **kwargs)
+
     class TPUStrategy:
         """As many replicas as a TPU has cores; what is built in its scope is built here."""
 
-        num_replicas_in_sync = cores
-
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._here = tf.distribute.get_strategy()
+            stack.enter_context(_tensorflow.strategy(cores))
+            # AutoGraph would hand `run` a rewritten step, of no line of the program.
+            stack.callback(tf.config.run_functions_eagerly, tf.config.functions_run_eagerly())
+            warnings.filterwarnings("ignore", ".*does not apply to tf.data functions")
+            tf.config.run_functions_eagerly(True)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._here, name)
@@ -60,22 +86,53 @@ def _strategy(cores: int) -> type:
         def __deepcopy__(self, memo: dict) -> "TPUStrategy":  # an Estimator copies its config
             return self
 
-        def run(self, *arguments: Any, **options: Any) -> None:
-            raise CannotJudge(
-                "its training loop calls strategy.run: hand the step that it runs to "
-                "dry_run(step, (features, labels)) instead"
-            )
+        def run(self, fn: Callable, args: tuple = (), kwargs: Any = None, **options: Any) -> Any:
+            python = getattr(fn, "python_function", fn)
+            dataset = next((data for data in distributed if _gives(data, args)), None)
+            if dataset is None or kwargs:
+                return shown(python, args, kwargs or {})
 
-        def distribute_datasets_from_function(self, *arguments: Any, **options: Any) -> None:
-            raise CannotJudge(
-                "distribute_datasets_from_function makes batches of one core: give fit a tf.data.Dataset "
-                "with batches for all cores"
-            )
+            @functools.wraps(python)
+            def step(*batch: Any) -> Any:
+                return python(*tf.nest.pack_sequence_as(args, tf.nest.flatten(batch)))
+
+            # tf.function would read that of the wrapped function.
+            step.__signature__ = inspect.signature(lambda *batch: None)
+            note(step, dataset, f"strategy.run({python.__name__})")
+
+        def experimental_distribute_dataset(
+            self, dataset: Any, options: Any = None
+        ) -> tf.data.Dataset:
+            distributed.append(dataset)
+            return dataset
+
+        def distribute_datasets_from_function(
+            self, dataset_fn: Callable, options: Any = None
+        ) -> Any:
+            """Batches of all cores, where the program makes those of one."""
+            batches = dataset_fn(tf.distribute.InputContext(1, 0, cores))
+            is_tuple = isinstance(batches.element_spec, tuple)
+
+            def joined(*batch: Any) -> Any:
+                whole = tf.nest.map_structure(lambda parts: tf.concat(tf.unstack(parts), 0), batch)
+                return whole if is_tuple else whole[0]
+
+            joint = batches.batch(cores, drop_remainder=True).map(joined)
+            return self.experimental_distribute_dataset(joint)
 
         experimental_run_v2 = run
         experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     return TPUStrategy
+
+
+def _gives(dataset: Any, arguments: tuple) -> bool:
+    """Whether `arguments` hold a batch of the dataset, and nothing else."""
+    specs, tensors = tf.nest.flatten(dataset.element_spec), tf.nest.flatten(arguments)
+    return len(specs) == len(tensors) and all(
+        tf.is_tensor(tensor) and spec.is_compatible_with(tensor)
+        for spec, tensor in zip(specs, tensors, strict=True)
+    )
 
 
 def _fit(note: Callable[[Any, Any, str], None]) -> Callable:
@@ -85,6 +142,15 @@ def _fit(note: Callable[[Any, Any, str], None]) -> Callable:
         note(self, _dataset(x, y, weights, batch_size or 32), f"fit(epochs={epochs})")
 
     return fit
+
+
+def _train_on_batch(note: Callable[[Any, Any, str], None]) -> Callable:
+    def train_on_batch(
+        self: Any, x: Any, y: Any = None, weights: Any = None, **options: Any
+    ) -> None:
+        note(self, _dataset(x, y, weights, len(tf.nest.flatten(x)[0])), "train_on_batch()")
+
+    return train_on_batch
 
 
 def _dataset(x: Any, y: Any, weights: Any, batch: int) -> tf.data.Dataset:
