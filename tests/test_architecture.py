@@ -49,7 +49,7 @@ BUDGET = {
     "common": 800,
     "convert": 1_550,
     "datasets": 500,
-    "dry_run": 9_900,
+    "dry_run": 10_025,
     "equivalence": 425,
     "flowers": 2_000,
     "notebook": 525,
