@@ -16,6 +16,7 @@ from rules.wrong_jax import (
     jax,
     jnp,
     loss_of,
+    on_each_core,
     params,
     shape,
 )
@@ -119,6 +120,21 @@ def _bare(arrays):
     return jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), arrays)
 
 
+def _gradients(snippet: Snippet) -> Port:
+    """The block makes the gradients of a core, of `loss`, `params` and `batch`."""
+
+    def step(params, batch):
+        names = {
+            "loss": lambda: lambda params, batch: loss_of(params, *batch),
+            "params": lambda: params,
+            "batch": lambda: batch,
+        }
+        gradients = snippet.run(_NAMES | names).get("grads")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    return on_each_core(step)
+
+
 def _ids(made: Made) -> tuple:
     ids = shape(64, dtype=jnp.int32)
     return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
@@ -134,6 +150,7 @@ FRAMES = {
     "TPU242": _in_step(of=(), narrow=True),
     "TPU243": _calls,
     "TPU244": _made_step(_ids),
+    "TPU245": _gradients,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
         _on_batch,

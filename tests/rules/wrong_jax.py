@@ -110,6 +110,39 @@ def a_table_from_outside(wrong):
     return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
 
 
+def on_each_core(step):
+    """The step by pmap, with all devices of this process and an example for each."""
+
+    def stacked(array):
+        return jax.ShapeDtypeStruct((jax.device_count(), *array.shape), array.dtype)
+
+    mapped = jax.pmap(step, axis_name="data", donate_argnums=0)
+    return Port(mapped, jax.tree.map(stacked, (params(), batch(64))))
+
+
+@wrong("TPU244")
+def a_table_in_a_pmapped_step(wrong):
+    table = np.zeros((2**12, WIDTH) if wrong else (2, WIDTH), np.float32)
+
+    def step(params, batch):  # <- TPU244
+        gradients = jax.grad(loss_of)(params, *batch)
+        gradients["first"] += jnp.sum(jnp.asarray(table), 0)
+        return jax.lax.pmean(jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), "data")
+
+    return on_each_core(step)
+
+
+@wrong("TPU245")
+def gradients_without_a_mean(wrong):
+    def step(params, batch):  # <- TPU245
+        gradients = jax.grad(loss_of)(params, *batch)
+        if not wrong:
+            gradients = jax.lax.pmean(gradients, "data")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    return on_each_core(step)
+
+
 @wrong("TPU341")
 def the_batch_is_donated(wrong):
     return Port(jax.jit(descend, donate_argnums=(0, 1) if wrong else 0), (params(), batch()))

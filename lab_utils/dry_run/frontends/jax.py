@@ -106,7 +106,10 @@ class JaxWorkload(Workload):
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
         findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return findings + read_jaxpr.read(self._traces[0], self.where)
+        traced = self._traces[0]
+        if self.is_pmap and read_jaxpr.state_numbers(traced):
+            findings += read_jaxpr.apart(traced.jaxpr.jaxpr, self.where)
+        return findings + read_jaxpr.read(traced, self.where)
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -122,6 +125,8 @@ class JaxWorkload(Workload):
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
         except sharded.IndivisibleAxis as error:
             raise NotJax(error, self.where) from error
+        # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
+        reused = state if self.is_pmap else set()
         batch = _batch(arguments, state, axes=2 if self.is_pmap else 1)
         per_core_batch = batch / math.prod(mesh.values())
         return Program(
@@ -135,7 +140,7 @@ class JaxWorkload(Workload):
             where=self.where,
             partition=Partition(
                 mesh,
-                [number for number, array in enumerate(arguments) if array.donated],
+                [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
             ),
             left_out=self._left_out(jaxpr),

@@ -13,6 +13,16 @@ from lab_utils.dry_run.rules import finding, some
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _MOST_NAMES = 4
+_COLLECTIVES = (
+    "psum",
+    "pmax",
+    "pmin",
+    "ppermute",
+    "all_",
+    "reduce_scatter",
+    "ragged_all",
+    "unreduced",
+)
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
@@ -38,6 +48,24 @@ def read(traced: Any, where: Place) -> list[Finding]:
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
     return [*findings, *_state(jaxpr, state, where)]
+
+
+def apart(jaxpr: Any, where: Place) -> list[Finding]:
+    """TPU245 where no array that a pmapped step of training returns depends on a collective.
+
+    A loss, of one element a core, is no such array: it may be averaged to be shown.
+    """
+    mapped = (equation for equation in equations(jaxpr) if equation.primitive.name == "shard_map")
+    body = next(inner(next(mapped)))
+    needed = {var for var in body.outvars if var.aval.size > 1 and not hasattr(var, "val")}
+    for equation in reversed(body.eqns):
+        if needed.isdisjoint(equation.outvars):
+            continue
+        names = {equation.primitive.name}.union(*map(primitives, inner(equation)))
+        if any(name.startswith(_COLLECTIVES) for name in names):
+            return []
+        needed |= {var for var in equation.invars if not hasattr(var, "val")}
+    return [finding("TPU245", where)]
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -96,7 +124,14 @@ def _callbacks(jaxpr: Any) -> list[Finding]:
 
 def _constants(traced: Any, where: Place) -> list[Finding]:
     """TPU244 for arrays that the step closes over."""
-    large = [item for item in traced.jaxpr.consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
+    consts = list(traced.jaxpr.consts)
+    for equation in equations(
+        traced.jaxpr.jaxpr
+    ):  # jax.pmap leaves them in the function that it maps
+        consts += [
+            item for part in equation.params.values() for item in getattr(part, "consts", ())
+        ]
+    large = [item for item in consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
     if not large:
         return []
     shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in large[:_MOST_NAMES])
