@@ -87,7 +87,12 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
     }
-    data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
+    data = inputs.get(Mode.TRAIN) or inputs.get(Mode.EVAL)
+    if not data:
+        raise CannotJudge(
+            f"it calls {' and '.join(inputs)} alone, and a step of training is judged: give the flags that "
+            "make it train after `--`"
+        )
     return Target(subject.estimator, data, options, not_checked, others)
 
 
