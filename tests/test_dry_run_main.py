@@ -255,16 +255,11 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
     assert model.optimizer and not more and first.shape.as_list() == batch
 
 
-OWN_LOOP = (
-    IN_COLAB
-    + """
+OWN_LOOP = """
 rows = tf.random.stateless_normal([256, 5], [1, 2])
 data = tf.data.Dataset.from_tensor_slices((rows, tf.range(256) % 2)).repeat()
 DISTRIBUTED
-with strategy.scope():
-    optimizer = tf.keras.optimizers.Adam()
-    mean = tf.keras.metrics.Mean()
-
+optimizer = tf.keras.optimizers.Adam()
 @tf.function
 def train(iterator, steps):
     def step(batch):
@@ -274,15 +269,10 @@ def train(iterator, steps):
             loss = PART
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        mean.update_state(loss)
-
     for _ in tf.range(steps):
         strategy.run(step, args=(next(iterator),))
-
 train(iter(data), tf.constant(5))
-print(mean.result())
 """
-)
 DATASET = "data = strategy.experimental_distribute_dataset(data.batch(BATCH))"
 FUNCTION = """data = strategy.distribute_datasets_from_function(
     lambda context: data.batch(context.get_per_replica_batch_size(BATCH), drop_remainder=True))"""
@@ -300,9 +290,17 @@ AVERAGE = "tf.nn.compute_average_loss(loss, global_batch_size=BATCH)"
 )
 def test_a_loop_of_ones_own_is_run_up_to_its_first_step(distributed, part, line, judged):
     text = OWN_LOOP.replace("DISTRIBUTED", distributed).replace("PART", part)
-    status, said = judged(text, "--main", "train.py", "--stages", "read,run")
+    status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,run")
     assert "train.py called strategy.run(step)." in said and status == bool(line), said
     assert ("TPU403" in said and line in said) if line else "TPU4" not in said, said
+
+
+def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):
+    monkeypatch.setattr(tf.config, "get_soft_device_placement", lambda: True)
+    part = f"[tf.print(loss), {AVERAGE}][1]"
+    text = OWN_LOOP.replace("DISTRIBUTED", DATASET).replace("PART", part)
+    status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,compile")
+    assert status == 0 and "NOTE TPU205" in said and "compile skipped" in said, said
 
 
 KERAS_1 = """
@@ -329,6 +327,8 @@ KERAS_1 = """
         (IN_COLAB + "model.fit((row for row in data), epochs=2)", "fit is given a generator"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*hand the step"),
+        ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
+         "list(estimator.predict(lambda: None))", "calls predict alone"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
          "cannot be checked here: .* left TensorFlow"),
         ("import subprocess, sys\nsubprocess.check_output(['true'])\n"

@@ -7,6 +7,12 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
 
+def moves_to_host(graph: Any) -> bool:
+    """Whether ops that a TPU lacks go to the host: the program calls tf.config.set_soft_device_placement."""
+    with graph.as_default():  # eagerly it is True by default, and tracing asks otherwise
+        return tf.config.get_soft_device_placement()
+
+
 def attribute(op: tf.Operation, name: str) -> Any:
     """The op's attribute, or None where it has none of that name."""
     try:

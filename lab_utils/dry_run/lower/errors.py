@@ -5,6 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
@@ -64,7 +65,7 @@ def explain(error: Exception, graph: Any) -> CannotLower:
     unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
     op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
     where = place(operation) if operation is not None else NOWHERE
-    only_here = bool(unsupported) and op_table.compiles(op_type)
+    only_here = bool(unsupported) and (op_table.compiles(op_type) or moves_to_host(graph))
     text = text.removeprefix("Failed getting HLO text: ").strip("'")
     text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)
     return CannotLower(text, op_type=op_type, where=where, only_here=only_here)

@@ -2,16 +2,18 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from lab_utils.common.source import place
+from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
 from lab_utils.dry_run.read import randomness as read_random
 from lab_utils.dry_run.read import training as read_training
 from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.workload import Inputs, Trace
@@ -64,9 +66,11 @@ def read_step(concrete: Any) -> list[Finding]:
     `concrete` is the step as a ConcreteFunction of one core.
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
-    ops = program.ops()
+    ops, unsupported = program.ops(), list(read_ops.unsupported(program.ops()))
+    if moves_to_host(concrete.graph):  # each step then waits for the host
+        unsupported = [replace(item, severity=Severity.NOTE) for item in unsupported]
     findings = [
-        *read_ops.unsupported(ops),
+        *unsupported,
         *read_ops.summaries(program.every_op()),
         *read_ops.float64(ops),
         *read_input.constants(concrete.graph),
