@@ -174,7 +174,7 @@ def look_at_values(
     if others:
         result.notes.append(
             f"{some(others)} differ between cores, "
-            "as statistics of each core's own examples do; core 0's are saved."
+            "as statistics of each core's own examples do. TPUEstimator saves those of core 0."
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
