@@ -22,14 +22,27 @@ def attribute(op: tf.Operation, name: str) -> Any:
 
 
 def called_functions(op: tf.Operation) -> list[Any]:
-    """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
+    """The functions (FuncGraphs) that the op calls: a loop's condition and body, branches, ...
+
+    Of the branches only the one taken, where the condition is a constant: the TPU's compiler has no other.
+    """
     names = []
     for attr in op.op_def.attr:
         if attr.type in ("func", "list(func)"):
             value = attribute(op, attr.name) or []
             names += [f.name for f in (value if isinstance(value, list) else [value])]
+    if op.type in ("If", "StatelessIf") and (taken := _constant(op.inputs[0])) is not None:
+        names = names[:1] if taken else names[1:]
     graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
     return [] if None in graphs else graphs
+
+
+def _constant(tensor: tf.Tensor) -> Any:
+    """The value of a constant, also of one that a function captures; None for other tensors."""
+    value = tf.get_static_value(tensor)
+    captures = () if value is not None else getattr(tensor.graph, "captures", ())
+    outer = next((outer for outer, inner in captures if inner is tensor), None)
+    return value if outer is None else _constant(outer)
 
 
 def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:

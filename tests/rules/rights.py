@@ -61,6 +61,29 @@ def image_cnn_with_batch_norm():
 
 
 @right
+def images_augmented_where_a_constant_says_so():
+    """As the public UDA has it: TensorFlow 1 knows no condition in Python there."""
+
+    def pipeline(training):
+        def changed(image, label):
+            brighter = lambda: tf.image.random_brightness(image, 0.2)  # noqa: E731
+            return tf.cond(is_training, brighter, lambda: image), label
+
+        def input_fn(params):
+            nonlocal is_training
+            is_training = tf.constant(training)
+            return images(params).map(changed)
+
+        is_training, images = None, _input(_image, training=training)
+        return input_fn
+
+    def model_fn(features, labels, mode, params):
+        return parts.spec(mode, labels, parts.logits_of(v1.layers.flatten(features)))
+
+    return Port(parts.estimator(model_fn), pipeline(True), pipeline(False))
+
+
+@right
 def images_augmented_for_training_alone():
     def make(training):
         def example(n):
