@@ -224,7 +224,7 @@ try:
     tpu = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
     print(tpu.cluster_spec().as_dict()["worker"])
     tf.config.experimental_connect_to_cluster(tpu)
-    tf.tpu.experimental.initialize_tpu_system(tpu)
+    print(tf.tpu.experimental.initialize_tpu_system(tpu).num_tasks)
     strategy = tf.distribute.TPUStrategy(tpu)
 except ValueError:
     strategy = tf.distribute.get_strategy()

@@ -50,7 +50,7 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
         path, folder, name = program.absolute(), program.absolute().parent, str(program)
     module.__file__ = str(path)
     text = path.read_bytes()
-    with recording() as calls, ExitStack() as stack:
+    with recording(cores) as calls, ExitStack() as stack:
         stack.enter_context(progress(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
         if b"google.colab" in text:
@@ -107,7 +107,7 @@ def _restore_streams(*before: Any) -> None:
 
 
 @contextmanager
-def recording() -> Iterator[Recording]:
+def recording(cores: int = 8) -> Iterator[Recording]:
     """Context manager: Estimators note what they are asked for, and do nothing; no TPU is contacted."""
     calls = Recording()
     with ExitStack() as stack:
@@ -141,16 +141,23 @@ def recording() -> Iterator[Recording]:
             replace(root.distribute.cluster_resolver, "TPUClusterResolver", _Resolver)
             for owner, names in (
                 (root.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
-                (root.tpu.experimental, ("initialize_tpu_system", "shutdown_tpu_system")),
+                (root.tpu.experimental, ("shutdown_tpu_system",)),
             ):
                 for name in names:
                     replace(owner, name, _nothing)
+            replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: _topology(cores))
         calls.on_call = stack.enter_context(_patience())
         yield calls
 
 
 def _nothing(*_: Any, **__: Any) -> None:
     """What would contact a TPU does nothing."""
+
+
+def _topology(cores: int) -> Any:
+    """As initialize_tpu_system gives it, for a host of `cores` cores in a row."""
+    coordinates = [[[core, 0, 0, 0] for core in range(cores)]]
+    return tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], coordinates)
 
 
 def _methods(calls: Recording) -> dict[str, Callable]:
