@@ -49,7 +49,7 @@ BUDGET = {
     "common": 800,
     "convert": 1_550,
     "datasets": 500,
-    "dry_run": 10_025,
+    "dry_run": 10_045,
     "equivalence": 425,
     "flowers": 2_000,
     "notebook": 525,

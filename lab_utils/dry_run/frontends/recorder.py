@@ -137,6 +137,8 @@ def recording(cores: int = 8) -> Iterator[Recording]:
         replace(v1.Session, "reset", _nothing)
         for module in (tf.train, v1.train):
             replace(module, "checkpoints_iterator", _checkpoints)
+        in_a_row = [[[core, 0, 0, 0] for core in range(cores)]]  # of one host
+        topology = tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], in_a_row)
         for root in (tf, tf.compat.v2, v1):
             replace(root.distribute.cluster_resolver, "TPUClusterResolver", _Resolver)
             for owner, names in (
@@ -145,19 +147,13 @@ def recording(cores: int = 8) -> Iterator[Recording]:
             ):
                 for name in names:
                     replace(owner, name, _nothing)
-            replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: _topology(cores))
+            replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: topology)
         calls.on_call = stack.enter_context(_patience())
         yield calls
 
 
 def _nothing(*_: Any, **__: Any) -> None:
     """What would contact a TPU does nothing."""
-
-
-def _topology(cores: int) -> Any:
-    """As initialize_tpu_system gives it, for a host of `cores` cores in a row."""
-    coordinates = [[[core, 0, 0, 0] for core in range(cores)]]
-    return tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], coordinates)
 
 
 def _methods(calls: Recording) -> dict[str, Callable]:

@@ -24,6 +24,7 @@ NAMES = {
     "stateless.stateless_random_normal": "random.stateless_normal",
     "stateless.stateless_random_uniform": "random.stateless_uniform",
     "summary.all_summary_ops": "summary.all_v2_summary_ops",
+    "tpu.AsyncCheckpointSaverHook": "train.CheckpointSaverHook",
     "tpu.all_to_all": f"{_TPU}.ops.tpu_ops.all_to_all",
     "tpu.collective_permute": f"{_TPU}.ops.tpu_ops.collective_permute",
     "tpu.get_tpu_context": f"{_TPU}.tpu_function.get_tpu_context",
