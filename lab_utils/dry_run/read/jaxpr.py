@@ -53,7 +53,7 @@ def read(traced: Any, where: Place) -> list[Finding]:
 def apart(jaxpr: Any, where: Place) -> list[Finding]:
     """TPU245 where no array that a pmapped step of training returns depends on a collective.
 
-    A loss, of one element a core, is no such array: it may be averaged to be shown.
+    A loss, of one element a core, is not among them: it may be averaged to be shown.
     """
     mapped = (equation for equation in equations(jaxpr) if equation.primitive.name == "shard_map")
     body = next(inner(next(mapped)))
