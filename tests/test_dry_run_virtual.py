@@ -126,14 +126,14 @@ def test_cores_that_groups_name_are_told_beside_the_sums_over_all(groups):
 class TwoOptimizers(tf.keras.Model):
     """The second is of another class than the one that compile is given."""
 
-    def __init__(self, share):
+    def __init__(self, share, norm):
         super().__init__()
         self.share, self.slow = share, tf.keras.optimizers.SGD(0.5)
         self.first, self.second = (tf.keras.layers.Dense(n) for n in (8, 1))
-        self.norm = tf.keras.layers.LayerNormalization()
+        self.norm = norm()
 
     def call(self, rows):
-        return self.second(self.norm(self.first(rows)))[:, 0]
+        return self.second(self.norm(self.first(rows), training=True))[:, 0]
 
     def train_step(self, data):
         rows, wanted = data
@@ -152,14 +152,15 @@ class TwoOptimizers(tf.keras.Model):
     [(tf.nn.compute_average_loss, []), (tf.reduce_mean, ["TPU403"])],
     ids=["of all", "own mean"],
 )
-def test_gradients_of_an_own_train_step_are_summed_as_under_a_strategy(share, rules):
+@pytest.mark.parametrize("norm", ["LayerNormalization", "BatchNormalization"])
+def test_gradients_of_an_own_train_step_are_summed_as_under_a_strategy(share, rules, norm):
     rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
     data = tf.data.Dataset.from_tensor_slices((rows, rows[:, 0])).batch(64, drop_remainder=True)
-    model = TwoOptimizers(share)
+    model = TwoOptimizers(share, getattr(tf.keras.layers, norm))
     model.compile(tf.keras.optimizers.RMSprop(1e-3))
     workload = KerasWorkload(model, data)
     many, one = workload.lower(8), workload.lower(1)
-    assert many.batch_statistics == []  # layer normalisation takes none
+    assert bool(many.batch_statistics) == (norm == "BatchNormalization")
     result = run_program(many, steps=2, one_core=one)
     assert [found.rule for found in result.findings] == rules
 

@@ -157,7 +157,8 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if not slots:
         return
     norm, name = max(slots)  # small ones may hold rounding errors
-    if many[name]["norm"] > SUM_RATIO * norm:
+    ratio = program.cores / ROUGHLY if program.batch_statistics else 0
+    if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
         result.findings.append(_too_many(program, where, 1, what, many[name]["norm"], norm))

@@ -50,8 +50,8 @@ def running(
     findings.look_at_batches(program, batches, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches)]
-    if whole and program.batch_statistics:  # the loss of the first step says all that it can
-        programs.append((_loss_only(one_core), whole[:1]))
+    if whole and program.batch_statistics:  # only the first step can be compared, and that roughly
+        programs.append((one_core if program.may_add_up else _loss_only(one_core), whole[:1]))
     elif whole:
         programs.append((one_core, whole))
     with executing(programs) as wait:
