@@ -157,7 +157,7 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if not slots:
         return
     norm, name = max(slots)  # small ones may hold rounding errors
-    ratio = program.cores / ROUGHLY if program.batch_statistics else 0
+    ratio = math.sqrt(program.cores) if program.batch_statistics else 0  # between a mean and a sum
     if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
