@@ -2,7 +2,7 @@
 
 Most programs have no function that returns an Estimator: they make one in main() and call train, evaluate,
 predict or an export on it. Those calls are noted and return at once; no TPU is contacted. A Keras program is
-run up to its first fit (fits.py).
+run up to its first fit, and a training loop of its own up to the first strategy.run (fits.py).
 """
 
 import contextlib
@@ -90,8 +90,8 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
             else "give the flags that make it train after `--`"
         )
         raise cells.CannotJudge(
-            f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
-            f"a Keras model: {advice}"
+            f"{path.name} ended without calling train, evaluate or predict on an Estimator, fit on a Keras "
+            f"model, or strategy.run: {advice}"
         )
     return calls
 
