@@ -271,6 +271,8 @@ def train(iterator, steps):
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     for _ in tf.range(steps):
         strategy.run(step, args=(next(iterator),))
+strategy.run(lambda: 1)
+strategy.run(lambda: 2)
 train(iter(data), tf.constant(5))
 """
 DATASET = "data = strategy.experimental_distribute_dataset(data.batch(BATCH))"

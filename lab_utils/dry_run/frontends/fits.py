@@ -56,17 +56,18 @@ def _strategy(
     cores: int, note: Callable[[Any, Any, str], None], stack: contextlib.ExitStack
 ) -> type:
     distributed = []  # the datasets that the program has shared out over the replicas
-    demonstrated = set()
+    demonstrated = set()  # the lines of functions that it has run on something else
 
     def shown(python: Callable, args: tuple, kwargs: dict) -> Any:
         """What a function gives that a program shows once, before it trains; a loop runs its step again."""
-        if python.__qualname__ in demonstrated:
+        where = source.place(python)
+        if where in demonstrated:
             line = source.place_of_stack(traceback.extract_stack()[:-2]).position
             raise CannotJudge(
                 f"its training loop calls strategy.run at {line}, with more than a batch of a dataset that "
                 "the strategy distributes: hand the step to dry_run(step, (features, labels)) instead"
             )
-        demonstrated.add(python.__qualname__)
+        demonstrated.add(where)
         return python(*args, **kwargs)
 
     class TPUStrategy:
@@ -98,7 +99,7 @@ def _strategy(
 
             # tf.function would read that of the wrapped function.
             step.__signature__ = inspect.signature(lambda *batch: None)
-            note(step, dataset, f"strategy.run({python.__name__})")
+            note(step, dataset, f"strategy.run({source.place(python).function})")
 
         def experimental_distribute_dataset(
             self, dataset: Any, options: Any = None
