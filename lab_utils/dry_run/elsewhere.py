@@ -13,7 +13,8 @@ _SERVER = ("storage.googleapis.com", 443)
 _SECONDS = 3
 # Names that Python 3.7 and NumPy 1.16 had, and methods of Keras itself that programs overrode.
 _OLD_NAMES = re.compile(
-    r"module '(inspect|collections|time|fractions|platform|numpy|tensorflow\.python[\w.]*)' has no attribute "
+    r"module '(inspect|collections|time|fractions|platform|numpy|tensorflow\.python[\w.]*)' "
+    r"has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
 )
 # Keras' download of a data set, and what sockets say.
