@@ -106,10 +106,7 @@ class JaxWorkload(Workload):
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
         findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        traced = self._traces[0]
-        if self.is_pmap and read_jaxpr.state_numbers(traced):
-            findings += read_jaxpr.apart(traced.jaxpr.jaxpr, self.where)
-        return findings + read_jaxpr.read(traced, self.where)
+        return findings + read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""

@@ -107,7 +107,7 @@ def _restore_streams(*before: Any) -> None:
 
 
 @contextmanager
-def recording(cores: int = 8) -> Iterator[Recording]:
+def recording(cores: int) -> Iterator[Recording]:
     """Context manager: Estimators note what they are asked for, and do nothing; no TPU is contacted."""
     calls = Recording()
     with ExitStack() as stack:

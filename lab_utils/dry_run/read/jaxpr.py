@@ -1,6 +1,7 @@
 """What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again."""
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,16 +14,8 @@ from lab_utils.dry_run.rules import finding, some
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _MOST_NAMES = 4
-_COLLECTIVES = (
-    "psum",
-    "pmax",
-    "pmin",
-    "ppermute",
-    "all_",
-    "reduce_scatter",
-    "ragged_all",
-    "unreduced",
-)
+# How the names of primitives begin that join what the cores hold.
+_COLLECTIVE = re.compile(r"psum|pmax|pmin|ppermute|all_|reduce_scatter|ragged_all|unreduced")
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
@@ -43,14 +36,16 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             yield from equations(body)
 
 
-def read(traced: Any, where: Place) -> list[Finding]:
+def read(traced: Any, where: Place, is_pmap: bool) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line."""
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
+    if is_pmap and state:
+        findings += _apart(jaxpr, where)
     return [*findings, *_state(jaxpr, state, where)]
 
 
-def apart(jaxpr: Any, where: Place) -> list[Finding]:
+def _apart(jaxpr: Any, where: Place) -> list[Finding]:
     """TPU245 where no array that a pmapped step of training returns depends on a collective.
 
     A loss, of one element a core, is not among them: it may be averaged to be shown.
@@ -62,7 +57,7 @@ def apart(jaxpr: Any, where: Place) -> list[Finding]:
         if needed.isdisjoint(equation.outvars):
             continue
         names = {equation.primitive.name}.union(*map(primitives, inner(equation)))
-        if any(name.startswith(_COLLECTIVES) for name in names):
+        if any(map(_COLLECTIVE.match, names)):
             return []
         needed |= {var for var in equation.invars if not hasattr(var, "val")}
     return [finding("TPU245", where)]
@@ -124,13 +119,9 @@ def _callbacks(jaxpr: Any) -> list[Finding]:
 
 def _constants(traced: Any, where: Place) -> list[Finding]:
     """TPU244 for arrays that the step closes over."""
-    consts = list(traced.jaxpr.consts)
-    for equation in equations(
-        traced.jaxpr.jaxpr
-    ):  # jax.pmap leaves them in the function that it maps
-        consts += [
-            item for part in equation.params.values() for item in getattr(part, "consts", ())
-        ]
+    # jax.pmap leaves them in the function that it maps.
+    inside = (part for op in equations(traced.jaxpr.jaxpr) for part in op.params.values())
+    consts = [item for part in (traced.jaxpr, *inside) for item in getattr(part, "consts", ())]
     large = [item for item in consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
     if not large:
         return []

@@ -66,7 +66,8 @@ def read_step(concrete: Any) -> list[Finding]:
     `concrete` is the step as a ConcreteFunction of one core.
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
-    ops, unsupported = program.ops(), list(read_ops.unsupported(program.ops()))
+    ops = program.ops()
+    unsupported = list(read_ops.unsupported(ops))
     if moves_to_host(concrete.graph):  # each step then waits for the host
         unsupported = [replace(item, severity=Severity.NOTE) for item in unsupported]
     findings = [
