@@ -375,6 +375,21 @@ next(estimator.predict(input_fn))
     assert "train.py:36" in port.not_checked[0]
 
 
+def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):
+    port = loaded(
+        MODEL
+        + """
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=16, eval_batch_size=16)
+for until in (30, 70):
+    estimator.train(input_fn, max_steps=until)  # 30, then 40
+estimator.train(lambda params: input_fn(params), steps=1000)  # other data, which are not judged
+estimator.evaluate(input_fn)
+"""
+    )
+    assert port.options["calls"] == {"train": 40, "eval": None}
+
+
 def notebook(*cells):
     made = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
     return nbformat.writes(

@@ -30,6 +30,7 @@ def dry_run(
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
+    calls: Mapping[str, int | None] | None = None,
     feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
@@ -49,6 +50,8 @@ def dry_run(
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
+        calls: what the program calls on a TPUEstimator ("train", "eval", "predict", "serving"), each with the
+            steps of one call, or None. Without it all may be called, with any number of steps.
         feed_seconds: how long to measure the input pipeline.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
@@ -76,6 +79,7 @@ def dry_run(
             eval=eval_input_fn,
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
+            calls=calls,
             topology=topology,
             mesh_axes=mesh_axes,
         )

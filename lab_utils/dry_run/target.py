@@ -86,6 +86,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
         "eval_input_fn": inputs.get(Mode.EVAL),
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
+        "calls": subject.steps,
     }
     data = inputs.get(Mode.TRAIN) or inputs.get(Mode.EVAL)
     if not data:

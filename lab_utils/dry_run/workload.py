@@ -1,6 +1,6 @@
 """What can be judged: the interface that every frontend gives its kind of program."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,12 +13,16 @@ from lab_utils.estimator import tf
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input functions of a TPUEstimator by mode; training's stands in for those that are missing."""
+    """The input functions of a TPUEstimator by mode; training's stands in for those that are missing.
+
+    `calls` holds the modes that the program is known to call, with the steps of one call; None: not known.
+    """
 
     train: Callable
     eval: Callable | None = None
     predict: Callable | None = None
     serving: Callable | None = None
+    calls: Mapping[str, int | None] | None = None
 
     def of(self, mode: Mode) -> Callable:
         """The input function of `mode`."""
@@ -27,6 +31,14 @@ class Inputs:
     def borrows(self, mode: Mode) -> bool:
         """Whether training's input function stands in for that of `mode`."""
         return getattr(self, mode) is None
+
+    def may_call(self, mode: Mode) -> bool:
+        """Whether the program calls `mode`, as far as is known."""
+        return self.calls is None or mode in self.calls
+
+    def steps(self, mode: Mode) -> int | None:
+        """The most steps that one call of `mode` asks for; None where that is not known."""
+        return (self.calls or {}).get(mode)
 
 
 @dataclass

@@ -23,16 +23,33 @@ class Enough(BaseException):
 
 @dataclass
 class Model:
-    """A model that a program calls: an Estimator of it, and the first input function of each mode."""
+    """A model that a program calls: an Estimator of it, and the first input function of each mode.
+
+    `steps` holds the most steps that one call of a mode asks of that function, None where it says none.
+    """
 
     estimator: Any
     inputs: dict[Mode, Callable] = field(default_factory=dict)
+    steps: dict[Mode, int | None] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    _reached: int = 0  # the global step after the calls so far
 
     @property
     def trained(self) -> bool:
         """Whether the program trained it."""
         return Mode.TRAIN in self.inputs
+
+    def note(
+        self, mode: Mode, input_fn: Callable, steps: int | None = None, max_steps: int | None = None
+    ) -> None:
+        """Notes a call that is judged with this model's Estimator."""
+        if steps is None and max_steps is not None:
+            steps = max(0, max_steps - self._reached)  # what earlier calls trained counts
+        if mode is Mode.TRAIN:
+            self._reached += steps or 0
+        if self.inputs.setdefault(mode, input_fn) is input_fn:
+            before = self.steps.get(mode)
+            self.steps[mode] = before if steps is None else max(steps, before or 0)
 
     def __str__(self) -> str:
         where = source.place(model_fn(self.estimator)).position
@@ -72,7 +89,7 @@ class Recording:
         call = f"{mode}({words})"
         model = self._model_of(estimator, mode)
         if self._stands_for(model.estimator, estimator, call):
-            model.inputs.setdefault(mode, input_fn)
+            model.note(mode, input_fn, **options)
         model.calls.append(call)
         self.calls.append(call)
         self.on_call()
