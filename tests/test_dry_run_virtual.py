@@ -14,6 +14,7 @@ from dry_run_models import (
     make,
     reader,
     run_program,
+    tpu,
     train_spec,
     v1,
 )
@@ -193,6 +194,54 @@ def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
 
     [found] = run(model_fn, compare=False, steps=1).findings
     assert found.rule == "TPU402" and found.place.code.startswith("root = tf.sqrt(")
+
+
+# Data with fewer batches than the run has steps.
+
+FEW = tf.data.Dataset.from_tensor_slices((ROWS, ROWS[:, 0])).take(128)
+
+
+def few_batches(params):
+    data = tf.data.Dataset.from_tensor_slices((ROWS[:128], CLASSES[:128]))
+    return data.batch(params["batch_size"], drop_remainder=True)  # two
+
+
+def mean_of(rows, wanted):
+    return tf.reduce_mean(rows[:, 0] - wanted)
+
+
+@pytest.mark.parametrize(
+    ("loop", "calls", "needed"),
+    [(2, None, 2), (10, None, 3), (10, {"train": 2}, 2), (2, {"train": 100}, 3)],
+)
+def test_a_job_of_tpu_estimator_needs_as_many_batches_as_it_asks_for(loop, calls, needed):
+    config = tpu.RunConfig(tpu_config=tpu.TPUConfig(iterations_per_loop=loop))
+    workload = EstimatorWorkload(make(dense, config=config), Inputs(few_batches, calls=calls))
+    result = run_program(workload.lower(8), steps=3)
+    assert result.steps == 2 and result.notes == []
+    found = [(each.rule, f"asked for {needed}" in each.why) for each in result.findings]
+    assert found == ([("TPU407", True)] if needed > 2 else [])
+
+
+@pytest.mark.parametrize("kind", ["keras", "a loop", "an example"])
+def test_an_epoch_of_keras_or_of_a_loop_is_read_again(kind):
+    data = FEW.shuffle(128).batch(64, drop_remainder=True)
+    if kind == "keras":
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        workload = KerasWorkload(model, data)
+    else:
+        workload = FunctionWorkload(mean_of, data if kind == "a loop" else next(iter(data)))
+    result = run_program(workload.lower(8), steps=5)
+    assert result.steps == 5 and result.findings == []
+    assert "The data end after" in result.notes[0]
+
+
+@pytest.mark.parametrize("batch", [64, 200], ids=["the same again", "no whole batch"])
+def test_one_batch_for_ever_is_found_in_a_loop_too_and_data_without_a_batch(batch):
+    data = FEW.batch(batch, drop_remainder=True).take(1).repeat()
+    result = run_program(FunctionWorkload(mean_of, data).lower(8), steps=3)
+    assert [each.rule for each in result.findings] == ["TPU404" if batch == 64 else "TPU407"]
 
 
 # What this machine can afford.

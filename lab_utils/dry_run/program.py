@@ -121,7 +121,9 @@ class Program:
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
         place_of_sum: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
-        one_batch: the origin reads one example batch over and over, as it was given no more.
+        reads_again: where its data end, the program reads them again, as for a new epoch.
+        least_steps: how many steps it needs of its data, those of a call of train or of a loop on the
+            device; None where that is not known.
         may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
         partition: how the cores share it; None where each does the same with its part of the batch.
         left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
@@ -139,7 +141,8 @@ class Program:
     batch_statistics: list[str] = field(default_factory=list)
     place_of_sum: Place = NOWHERE
     where: Place = NOWHERE
-    one_batch: bool = False
+    reads_again: bool = False
+    least_steps: int | None = None
     may_add_up: bool = False
     partition: Partition | None = None
     left_out: str = ""

@@ -1,6 +1,5 @@
 """Frontend for a function of one batch, with an example batch or a dataset of batches."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -30,11 +29,10 @@ class StepWorkload(Workload):
 
     Attributes:
         dataset: the input pipeline; None where an example batch was given.
-        batches: global batches of one size: those of the dataset, or the example again and again.
+        batches: global batches of one size: those of the dataset, or the example.
         step_name: what reports call the step.
         where: the learner's line that the step comes from.
         trained: the variables that are trained; None where TensorFlow's own mark on them says it.
-        one_batch: as `Program` has it.
         may_be_forward: it need not be a step of training, and is none where it writes no trainable variable.
     """
 
@@ -43,7 +41,7 @@ class StepWorkload(Workload):
     step_name: str
     where: Place
     trainable: Sequence[tf.Variable] | None = None
-    one_batch = may_be_forward = False
+    may_be_forward = False
     feed_place = Place(text="the dataset")
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
@@ -124,7 +122,7 @@ class StepWorkload(Workload):
         if self.may_be_forward and not any(variable.trainable for variable in written):
             program.mode = Mode.FORWARD
         program.where = self.where
-        program.one_batch, program.may_add_up = self.one_batch, True
+        program.reads_again = program.may_add_up = True
         program.origin.read = lambda: self._read(cores, batch)
         return program
 
@@ -149,7 +147,7 @@ class FunctionWorkload(StepWorkload):
     itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
     """
 
-    one_batch = may_be_forward = True
+    may_be_forward = True
 
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = getattr(step, "python_function", step)
@@ -162,7 +160,7 @@ class FunctionWorkload(StepWorkload):
             # from_tensors would copy a batch that may be as large as the memory.
             with _tensorflow.eager():
                 batches = tf.data.Dataset.from_generator(
-                    lambda: itertools.repeat(example),
+                    lambda: iter([example]),
                     output_signature=tf.nest.map_structure(_spec, example),
                 )
         many = isinstance(batches.element_spec, tuple) and len(batches.element_spec) > 2

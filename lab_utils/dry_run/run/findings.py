@@ -48,10 +48,11 @@ class VirtualRun:
     cached: bool = False
 
 
-def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) -> None:
-    """TPU404: two cores with the same examples, or a core with those of the step before."""
+def look_at_batches(program: Program, epochs: list[list[Batch]], result: VirtualRun) -> None:
+    """TPU404: two cores with the same examples, or a core with those of the step before in its epoch."""
     earlier: dict[str, str] = {}
-    for step, batch in enumerate(batches, 1):
+    numbered = [(number, batch) for epoch in epochs for number, batch in enumerate(epoch)]
+    for step, (number, batch) in enumerate(numbered, 1):
         digests: dict[str, str] = {}
         for core in range(program.cores):
             arrays = [array[core] for array in batch]
@@ -59,13 +60,13 @@ def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) 
                 continue  # made-up data: nothing can be told from them
             digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
             name = f"core {core} at step {step}"
-            twin = digests.get(digest) or earlier.get(digest)
+            twin = digests.get(digest) or (number and earlier.get(digest))
             if twin:
                 which = f"{twin} and {name}"
                 result.findings.append(finding("TPU404", program.where, which=which, step=step))
                 return
             digests[digest] = name
-        earlier = {} if program.one_batch else digests
+        earlier = digests
 
 
 def _constant(array: np.ndarray) -> bool:
