@@ -25,6 +25,7 @@ class Port:
     predict_input_fn: Callable | None = None
     serving_input_receiver_fn: Callable | None = None
     mesh_axes: dict[str, int] | None = None
+    calls: dict[str, int | None] | None = None
 
 
 @dataclass(frozen=True)

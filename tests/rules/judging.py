@@ -85,6 +85,7 @@ def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[F
         eval_input_fn=port.eval_input_fn,
         predict_input_fn=port.predict_input_fn,
         serving_input_receiver_fn=port.serving_input_receiver_fn,
+        calls=port.calls,
         feed_seconds=0.1,
         cache=False,
         progress=False,

@@ -655,3 +655,49 @@ def batch_norm_averages_updated_with_the_loss():
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return _port(model_fn, _image)
+
+
+def _normalised_always(averages_in=()):
+    """A model that normalises with the batch's own statistics, but in some modes; it updates no averages."""
+
+    def model_fn(features, labels, mode, params):
+        training = mode not in averages_in
+        net = v1.layers.batch_normalization(v1.layers.flatten(features), training=training)
+        return parts.spec(mode, labels, v1.layers.dense(net, 4))
+
+    return model_fn
+
+
+@right
+def batch_norm_whose_averages_no_mode_reads():
+    return _port(_normalised_always(), _image)
+
+
+@right
+def batch_norm_of_a_program_that_only_trains():
+    """A later evaluation would read the averages: a note."""
+    port = _port(_normalised_always({EVAL, PREDICT}), _image)
+    return Port(port.estimator, port.input_fn, calls={"train": 100})
+
+
+@right
+def predictions_of_no_dict_in_a_program_that_never_predicts():
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(v1.layers.flatten(features))
+        if mode == PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions=logits)
+        return parts.spec(mode, labels, logits)
+
+    port = _port(model_fn, _image)
+    calls = {"train": 100, "eval": 4}
+    return Port(port.estimator, port.input_fn, port.eval_input_fn, calls=calls)
+
+
+@right
+def an_epoch_a_call_of_train():
+    """With as many steps as there are batches, fewer than a loop on the device has."""
+
+    def input_fn(params):
+        return parts.examples(256).shuffle(256).batch(params["batch_size"], drop_remainder=True)
+
+    return Port(parts.estimator(), input_fn, parts.eval_input, calls={"train": 4, "eval": 4})

@@ -663,3 +663,15 @@ def words_counted_once(wrong):
         return parts.logits_of(features) * tf.cast(tf.reduce_max(words) + 1, tf.float32)
 
     return _port(scaled)
+
+
+@wrong("TPU211")
+def fewer_batches_than_steps(wrong):
+    """Enough for a loop on the device, but not for the call of train."""
+
+    def input_fn(params):
+        dataset = parts.examples(256).repeat(4)
+        return dataset.batch(params["batch_size"], drop_remainder=True)  # <- TPU211
+
+    calls = {"train": 17 if wrong else 16, "eval": 4}
+    return Port(parts.estimator(), input_fn, parts.eval_input, calls=calls)

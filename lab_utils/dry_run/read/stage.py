@@ -51,7 +51,7 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
         if serving and trace.spec is not None:
             findings += read_random.in_serving(trace.core_graph, trace.spec)
         elif not serving:
-            findings += _model(trace, settings)
+            findings += _model(trace, settings, _reads_averages(traces, inputs))
         if trace.mode is Mode.TRAIN:
             findings += _checkpoints(settings.config, settings.model_fn)
             findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
@@ -121,7 +121,15 @@ def _leads_to(first: Finding, item: Finding) -> bool:
     return item.rule in _GOES_ON or read_graph.of_gradient(item.place.op).startswith(first.place.op)
 
 
-def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
+def _reads_averages(traces: list[Trace], inputs: Inputs) -> bool | None:
+    """Whether a mode reads the averages of batch normalisation; None where only training is called."""
+    others = [trace for trace in traces if trace.mode is not Mode.TRAIN and trace.core_graph]
+    if others:
+        return any(read_training.reads_averages(trace.core_graph, trace.spec) for trace in others)
+    return True if inputs.may_call(Mode.EVAL) or inputs.may_call(Mode.PREDICT) else None
+
+
+def _model(trace: Trace, settings: Any, averages_are_read: bool | None) -> Iterator[Finding]:
     """What model_fn made for one mode."""
     if trace.core_graph is None:
         return
@@ -143,7 +151,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     elif getattr(trace.spec, "train_op", None) is not None:
         if trace.cores > 1:
             yield from read_training.unsummed_gradients(program, flow)
-        yield from read_training.left_out(program, flow, trace.spec)
+        yield from read_training.left_out(program, flow, trace.spec, averages_are_read)
 
 
 def _ops_of_predictions(trace: Trace, settings: Any) -> list[Any]:
@@ -168,7 +176,8 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
     yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop
     try:
-        yield from read_input.length(pipeline, trace.mode, loop, input_fn)
+        steps = inputs.steps(trace.mode)
+        yield from read_input.length(pipeline, trace.mode, loop, input_fn, steps)
     except read_input.Unknown as why:
         trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
     yield from read_input.constants(pipeline.graph)
