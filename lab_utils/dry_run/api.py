@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
@@ -31,6 +32,7 @@ def dry_run(
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
     calls: Mapping[str, int | None] | None = None,
+    called_at: Place = NOWHERE,
     feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
@@ -52,6 +54,8 @@ def dry_run(
             exports for the CPU is then built and read too.
         calls: what the program calls on a TPUEstimator ("train", "eval", "predict", "serving"), each with the
             steps of one call, or None. Without it all may be called, with any number of steps.
+        called_at: the line that fits a Keras model to the dataset, or runs the step; it is named where no
+            other is known.
         feed_seconds: how long to measure the input pipeline.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
@@ -80,6 +84,7 @@ def dry_run(
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
             calls=calls,
+            called_at=called_at,
             topology=topology,
             mesh_axes=mesh_axes,
         )

@@ -78,7 +78,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
         not_checked = [*not_checked, f"What {name} does after that: {calls.after}."]
         print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
     if calls.fit:
-        return Target(*calls.fit, {}, not_checked)
+        return Target(*calls.fit, {"called_at": calls.fit_line}, not_checked)
     subject = calls.subject
     others = [str(model) for model in calls.models if model is not subject]
     inputs = subject.inputs

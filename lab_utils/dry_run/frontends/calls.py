@@ -62,7 +62,7 @@ class Recording:
 
     Attributes:
         models: those of the Estimators that it called.
-        fit: a Keras model and the dataset of its fit.
+        fit: a Keras model and the dataset of its fit; `fit_line` is where it is called.
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
@@ -72,6 +72,7 @@ class Recording:
 
     models: list[Model] = field(default_factory=list)
     fit: tuple[Any, Any] | None = None
+    fit_line: source.Place = source.NOWHERE
     calls: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
@@ -130,6 +131,7 @@ class Recording:
         self.calls.append(call)
         if not self.models:
             self.fit = model, dataset
+            self.fit_line = source.place_of_stack(traceback.extract_stack())
         raise Enough("it needs a trained model")
 
     def refuse_program(self, command: Any) -> None:

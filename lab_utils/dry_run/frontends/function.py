@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place, place, told
+from lab_utils.common.source import NOWHERE, Place, place, told
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
@@ -54,8 +54,10 @@ class StepWorkload(Workload):
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the train step of a core holds that a TPU would refuse, or a batch that does not fit it."""
-        unfit = datasets.unfit(self.batches, self.dataset, self.feed_place, cores)
-        return [unfit] if unfit else read_step(self.traced(cores))
+        if unfit := datasets.unfit(self.dataset, self.feed_place):
+            return [unfit]
+        uneven = datasets.uneven(self.batches, self.feed_place, cores) if self.dataset else None
+        return [uneven] * bool(uneven) + read_step(self.traced(cores))
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -76,7 +78,8 @@ class StepWorkload(Workload):
         """One core's share of each argument of the step, as nests of tf.TensorSpec."""
         spec = self._of_size(batch).element_spec
         arguments = list(spec) if isinstance(spec, tuple) else [spec]
-        return tf.nest.map_structure(lambda tensor: share(tensor, cores), arguments)
+        is_split = self.dataset is not None  # by tf.distribute, into shares that may differ
+        return tf.nest.map_structure(lambda tensor: share(tensor, cores, is_split), arguments)
 
     def program(
         self, traced: Any, cores: int, batch: int | None, draws: Draws | None = None
@@ -130,8 +133,7 @@ class StepWorkload(Workload):
         """Global batches as one part for each core: arrays [cores, batch // cores, ...]."""
         with _tensorflow.eager():
             for example in self._of_size(batch).as_numpy_iterator():
-                leaves = map(np.asarray, tf.nest.flatten(example))
-                yield [leaf.reshape(cores, len(leaf) // cores, *leaf.shape[1:]) for leaf in leaves]
+                yield [_parts(np.asarray(leaf), cores) for leaf in tf.nest.flatten(example)]
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
         """The batches, or others of `batch` examples."""
@@ -149,8 +151,9 @@ class FunctionWorkload(StepWorkload):
 
     may_be_forward = True
 
-    def __init__(self, step: Callable, data: Any) -> None:
+    def __init__(self, step: Callable, data: Any, called_at: Place = NOWHERE) -> None:
         self.step = getattr(step, "python_function", step)
+        self.feed_place = called_at or self.feed_place
         if isinstance(data, tf.data.Dataset):
             self.dataset, batches = data, datasets.whole_batches(data)
         else:
@@ -174,6 +177,13 @@ class FunctionWorkload(StepWorkload):
         return trace_step(self.step, self.specs(cores, batch), cores)
 
 
+def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:
+    """A batch as a part for each core, [cores, share, ...]; its last example again where they are uneven."""
+    count = datasets.share_of(len(leaf), cores)
+    rows = np.minimum(np.arange(cores * count), len(leaf) - 1)
+    return leaf[rows].reshape(cores, count, *leaf.shape[1:])
+
+
 def _spec(array: Any) -> tf.TensorSpec:
     return tf.TensorSpec(np.shape(array), np.asarray(array).dtype)
 
@@ -194,8 +204,8 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
             raise StepRaised(told(error), where=place(error)) from error
 
 
-def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
-    """One core's part of a global batch: the first axis divided.
+def share(spec: tf.TensorSpec, cores: int, uneven: bool = False) -> tf.TensorSpec:
+    """One core's part of a global batch: the first axis divided; the largest part where it may be uneven.
 
     Raises:
         InputUnfit: the shape is not fixed, or the batch does not divide, or it holds strings.
@@ -204,11 +214,11 @@ def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
         raise InputUnfit("the batch holds strings")
     if not spec.shape.is_fully_defined():
         raise InputUnfit(f"a tensor of the batch has no fixed shape: {spec.shape}")
-    if not spec.shape.rank or spec.shape[0] % cores:
+    if not spec.shape.rank or (spec.shape[0] % cores and not uneven):
         raise InputUnfit(
             f"a tensor of shape {spec.shape} cannot be split over {counted(cores, 'core')}"
         )
-    return tf.TensorSpec([spec.shape[0] // cores, *spec.shape[1:]], spec.dtype)
+    return tf.TensorSpec([datasets.share_of(spec.shape[0], cores), *spec.shape[1:]], spec.dtype)
 
 
 def _resources(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
 from lab_utils.estimator import tf
@@ -11,7 +11,7 @@ from lab_utils.estimator import tf
 class KerasWorkload(StepWorkload):
     """A compiled Keras model with the dataset that fit is given."""
 
-    def __init__(self, model: Any, dataset: Any) -> None:
+    def __init__(self, model: Any, dataset: Any, called_at: Place = NOWHERE) -> None:
         if not isinstance(dataset, tf.data.Dataset):
             raise TypeError(
                 "a Keras model comes with the tf.data dataset that fit is given; "
@@ -24,7 +24,8 @@ class KerasWorkload(StepWorkload):
         self.model, self.dataset = model, dataset
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
-        self.where = place(type(model)) or Place(text=model.name)
+        self.where = called_at or place(type(model))
+        self.feed_place = called_at or self.feed_place
 
     @property
     def trainable(self) -> list[tf.Variable] | None:

@@ -110,7 +110,8 @@ def _match(rows: tuple[tuple[str, str], ...], text: str) -> tuple[str, dict[str,
             if rule == "TPU106":
                 batch, cores = int(match["batch"]), int(match["cores"])
                 suggestion = max(cores, round(batch / cores) * cores)
-                facts = {"batch": batch, "cores": cores, "suggestion": suggestion}
+                what = "TPUEstimator gives each core an equal share of it"
+                facts = {"batch": batch, "cores": cores, "what": what, "suggestion": suggestion}
             return rule, facts
     return "", {}
 

@@ -62,7 +62,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
         if mode is not Mode.TRAIN and not inputs.may_call(mode):
-            traces[0].not_checked.append(f"Mode {mode}: the program, run so, does not call it.")
+            traces[0].not_checked.append(f"Mode {mode}: the program was not seen to call it.")
             continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
