@@ -20,6 +20,7 @@ from dry_run_models import (
 )
 from rules.judging import jobs  # noqa: F401
 
+from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
@@ -194,6 +195,108 @@ def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
 
     [found] = run(model_fn, compare=False, steps=1).findings
     assert found.rule == "TPU402" and found.place.code.startswith("root = tf.sqrt(")
+
+
+# Numbers that a program has written in.
+
+
+def summed(features, number):
+    return v1.tpu.cross_replica_sum(tf.reduce_mean(features, 0)) / number
+
+
+def of_all_cores(number):
+    """Features around the mean of all cores, which the program makes with a number of its own."""
+
+    def model_fn(features, labels, mode, params):
+        return dense(features - summed(features, number), labels, mode, params)
+
+    return model_fn
+
+
+def own_gradients(number, scale=1.0):
+    """Gradients that the program divides itself, or not; `scale` stands where a transformer has one."""
+
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features, 3) * scale
+        loss, variables = classify(logits, labels), v1.trainable_variables()
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.MomentumOptimizer(0.01, 0.9))
+        gradients = [each / number for each in tf.gradients(loss, variables)]
+        step = v1.train.get_or_create_global_step()
+        train_op = optimizer.apply_gradients(zip(gradients, variables, strict=True), step)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
+
+
+def part_of_the_batch(number):
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features, 3)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return train_spec(mode, tf.reduce_sum(losses) * (1 / number), params)
+
+    return model_fn
+
+
+def normalised_over_all(average):
+    """Statistics of all cores: with `average` of their variances, else of the squares."""
+
+    def model_fn(features, labels, mode, params):
+        net = tf.expand_dims(features, 1) * tf.range(1.0, 4.0)[:, None]  # [batch, 3, features]
+        count = v1.tpu.cross_replica_sum(1.0)
+        mean, variance = tf.nn.moments(net, [0, 1])
+        squares = variance if average else variance + tf.square(mean)
+        mean, squares = (v1.tpu.cross_replica_sum(each) / count for each in (mean, squares))
+        variance = squares if average else squares - tf.square(mean)
+        net = tf.nn.batch_normalization(net, mean, variance, None, None, 1e-3)
+        return dense(tf.reduce_mean(net, 1), labels, mode, params)
+
+    return model_fn
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "number"),
+    [
+        (of_all_cores(8), "8 at"),
+        (of_all_cores(1), None),
+        (own_gradients(8), "8 at"),
+        (own_gradients(1), None),
+        (own_gradients(1, scale=0.125), None),
+        (part_of_the_batch(16), "0.0625 at"),
+        (part_of_the_batch(32), None),
+        (normalised_over_all(average=False), ""),
+        (normalised_over_all(average=True), None),
+    ],
+)
+def test_a_number_may_be_that_of_the_cores_and_is_named_then(model_fn, number):
+    rows = ROWS + np.float32(np.arange(256)[:, None] // 16)  # the cores' means are apart
+    estimator = make(model_fn, batch=128, eval_batch_size=None, predict_batch_size=None)
+
+    def data(params):
+        pairs = tf.data.Dataset.from_tensor_slices((rows, CLASSES)).repeat()
+        return pairs.batch(params["batch_size"], drop_remainder=True)
+
+    report = dry_run(estimator, data, stages=["run"], progress=False, cache=False)
+    assert [each.rule for each in report.findings] == ([] if number is not None else ["TPU403"])
+    said = [each for each in report.not_checked if "TPU403" in each]
+    assert [number in each and "stands for" in each for each in said] == [True] * bool(number)
+
+
+@pytest.mark.parametrize(("number", "rules"), [(8.0, []), (1.0, ["TPU403"])])
+def test_a_number_of_cores_in_a_loop_of_ones_own(number, rules):
+    layer, optimizer = tf.keras.layers.Dense(3), tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    layer.build([None, 6])
+    optimizer.build(layer.trainable_variables)
+
+    def step(rows, labels):
+        with tf.GradientTape() as tape:
+            loss = classify(layer(rows), labels) / number
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        return loss
+
+    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(64, drop_remainder=True)
+    report = dry_run(step, data, stages=["run"], progress=False, cache=False)
+    assert [each.rule for each in report.findings] == rules
 
 
 # Data with fewer batches than the run has steps.

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,14 @@ class Role(StrEnum):
     CONSTANT = "constant"
     HOST = "host"  # sent to the host
     LOSS = "loss"
+
+
+class Api(StrEnum):
+    """What a program trains with."""
+
+    ESTIMATOR = "TPUEstimator"
+    STRATEGY = "tf.distribute"
+    JAX = "JAX"
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,8 @@ class Origin:
         not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
             for features and labels, in their order, of each core that is asked.
         gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
+        factors: line and number of the constants that scale what is computed, by name (lower/written.py).
+        with_numbers: the same step with other numbers for some of these constants.
     """
 
     start: Callable[[], dict[str, np.ndarray]] = dict
@@ -93,6 +103,8 @@ class Origin:
     place_of_write: Callable[[str], Place] = lambda variable: NOWHERE
     not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
     gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
+    factors: Callable[[], dict[str, tuple[str, float]]] = dict
+    with_numbers: Callable[[Mapping[str, float]], "Program"] | None = None
 
     @functools.cached_property
     def values(self) -> dict[str, np.ndarray]:
@@ -116,9 +128,12 @@ class Program:
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
         named_cores: how many cores the groups of its collectives name; 0 where they name none.
+        api: what the program trains with.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
-        batch_statistics: ops that compute statistics over the core's own batch (batch norm).
+        batch_statistics: ops that compute statistics over the core's own batch (batch norm), which reach the
+            loss without a sum over the cores.
+        joined_statistics: the places of variances of the core's own batch that are averaged over the cores.
         place_of_sum: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         reads_again: where its data end, the program reads them again, as for a new epoch.
@@ -137,8 +152,10 @@ class Program:
     inputs: list[Input]
     outputs: list[Output]
     named_cores: int = 0
+    api: Api = Api.ESTIMATOR
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
+    joined_statistics: list[Place] = field(default_factory=list)
     place_of_sum: Place = NOWHERE
     where: Place = NOWHERE
     reads_again: bool = False

@@ -15,7 +15,7 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace, Workload
@@ -125,7 +125,7 @@ class StepWorkload(Workload):
         if self.may_be_forward and not any(variable.trainable for variable in written):
             program.mode = Mode.FORWARD
         program.where = self.where
-        program.reads_again = program.may_add_up = True
+        program.api, program.reads_again, program.may_add_up = Api.STRATEGY, True, True
         program.origin.read = lambda: self._read(cores, batch)
         return program
 

@@ -21,7 +21,7 @@ from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -129,6 +129,7 @@ class JaxWorkload(Workload):
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
+            api=Api.JAX,
             cores=cores,
             per_core_batch=int(per_core_batch) if per_core_batch.is_integer() else per_core_batch,
             hlo=text.encode(),

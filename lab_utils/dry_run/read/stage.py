@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lab_utils.common.source import place
-from lab_utils.dry_run.graphs import moves_to_host
+from lab_utils.dry_run.graphs import moves_to_host, of_gradient
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
@@ -111,14 +111,14 @@ def _once(findings: list[Finding]) -> list[Finding]:
 
 
 def _goes_on(item: Finding) -> bool:
-    return bool(read_graph.of_gradient(item.place.op)) or not item.place.file
+    return bool(of_gradient(item.place.op)) or not item.place.file
 
 
 def _leads_to(first: Finding, item: Finding) -> bool:
     """Whether a finding of an op only follows from another's: its gradient, or its type further on."""
     if first.rule != item.rule:
         return False
-    return item.rule in _GOES_ON or read_graph.of_gradient(item.place.op).startswith(first.place.op)
+    return item.rule in _GOES_ON or of_gradient(item.place.op).startswith(first.place.op)
 
 
 def _reads_averages(traces: list[Trace], inputs: Inputs) -> bool | None:

@@ -6,8 +6,8 @@ It says nothing of a TPU's numerics: here matmuls are done in float32.
 """
 
 import math
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
@@ -15,7 +15,9 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
+from lab_utils.dry_run.run.written import Reading, readings
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
 from lab_utils.runtime import places
 
@@ -71,6 +73,9 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             ran = finish(session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
+    if one_core is not None and _depends_on_cores(ran):
+        meanings = readings(program, many, one_core)
+        _take_back(ran, meanings, steps=plan.steps, say=session.say)
     session.add(ran.findings)
     if not ran.steps and not ran.findings:
         raise Skip("; ".join(ran.not_compared))
@@ -83,6 +88,27 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
     return " ".join([summary, *ran.notes])
+
+
+def _depends_on_cores(ran: VirtualRun) -> bool:
+    return any(found.rule == "TPU403" for found in ran.findings)
+
+
+def _take_back(
+    ran: VirtualRun, readings: Iterable[Reading], steps: int, say: Callable[[str], None]
+) -> None:
+    """Takes TPU403 back where cores and one core agree, if a number of the program is read otherwise."""
+    for reading in readings:
+        many = replace(reading.many, may_add_up=True)
+        with running(many, steps=steps, one_core=reading.one) as finish:
+            again = finish(say)
+        if not _depends_on_cores(again):
+            ran.findings[:] = [found for found in ran.findings if found.rule != "TPU403"]
+            ran.not_compared.append(
+                f"TPU403, unless {reading.what}: the step then agrees with that of one core, and the program "
+                "is right for this number only."
+            )
+            return
 
 
 def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
