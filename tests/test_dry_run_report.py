@@ -101,6 +101,10 @@ def test_speed_follows_from_the_figures():
     assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
     assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), cores=8)
+    alone = dataclasses.replace(made.train_step(), cores=1)
+    assert words.speed_sentence(alone, cores=8).endswith(
+        "a core, and the step uses 1 of the 8 cores."
+    )
 
 
 class _Balance(HTMLParser):

@@ -352,19 +352,19 @@ def test_one_batch_for_ever_is_found_in_a_loop_too_and_data_without_a_batch(batc
 
 def test_the_cost_of_a_step_is_told_from_its_program():
     small, large = (lower_estimator(make(dense), DATA, cores=8, global_batch=n) for n in (64, 128))
-    flops, written = run_stage.cost(small.hlo)
+    flops, written = run_stage.cost(small)
     # Two layers, [8, 6] x [6, 16] and [8, 16] x [16, 3]: forward, and two products each on the way back.
     assert flops == 3 * (2 * 8 * 6 * 16 + 2 * 8 * 16 * 3)
-    twice, more = run_stage.cost(large.hlo)
+    twice, more = run_stage.cost(large)
     assert twice == 2 * flops and written < more < 2 * written
     model_fn, data = MODELS["recurrent"]
-    looped, _ = run_stage.cost(lower_estimator(make(model_fn), reader(data), cores=8).hlo)
+    looped, _ = run_stage.cost(lower_estimator(make(model_fn), reader(data), cores=8))
     assert looped > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
 
 
 def test_what_is_run_shrinks_to_the_budget(monkeypatch):
     program = lower_estimator(make(dense), DATA, cores=8, global_batch=128)
-    flops, _ = run_stage.cost(program.hlo)
+    flops, _ = run_stage.cost(program)
     for most, plan in (
         (run_stage.MOST_FLOP, run_stage.Plan(8, 16, 3)),
         (2 * flops * 8 * 3 / 4, run_stage.Plan(8, 4, 3)),

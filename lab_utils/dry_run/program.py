@@ -50,6 +50,19 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Matmul:
+    """A matmul or convolution as the program has it: FLOP a step, rounds of loops counted.
+
+    `dtypes` are those of its operands in HLO's words ("f32", "bf16"). `precise` says that the program asks
+    for more than the one rounding to bfloat16 that a TPU does by default.
+    """
+
+    flops: float
+    dtypes: tuple[str, ...]
+    precise: bool = False
+
+
+@dataclass(frozen=True)
 class Output:
     """A result of the program: the loss, a tensor sent to the host, or a variable's new value."""
 
@@ -127,6 +140,7 @@ class Program:
         mode: "train", "eval", "predict", or "forward" for a bare step that trains no variable.
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
+        matmuls: what it multiplies, before the compiler changes it.
         named_cores: how many cores the groups of its collectives name; 0 where they name none.
         api: what the program trains with.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
@@ -151,6 +165,7 @@ class Program:
     hlo: bytes
     inputs: list[Input]
     outputs: list[Output]
+    matmuls: list[Matmul] = field(default_factory=list)
     named_cores: int = 0
     api: Api = Api.ESTIMATOR
     random: list[str] = field(default_factory=list)

@@ -175,7 +175,7 @@ class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
 
     `cost` is empty where the compiler refused the program, or could not fit it. `lines` are the ten most
-    expensive ones.
+    expensive ones. `cores` is how many take part, where that is not all of the topology's.
     """
 
     name: str
@@ -183,6 +183,7 @@ class CompiledStep:
     cost: Cost = field(default_factory=Cost)
     lines: list[LineCost] = field(default_factory=list)
     mode: Mode = Mode.TRAIN
+    cores: int | None = None
 
     @property
     def fits(self) -> bool:

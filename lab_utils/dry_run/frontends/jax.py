@@ -135,6 +135,7 @@ class JaxWorkload(Workload):
             hlo=text.encode(),
             inputs=inputs,
             outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
+            matmuls=list(read_jaxpr.matmuls(jaxpr)),
             where=self.where,
             partition=Partition(
                 mesh,

@@ -21,6 +21,7 @@ from lab_utils.dry_run.lower import graph_def as graph_defs
 from lab_utils.dry_run.lower import written
 from lab_utils.dry_run.lower.draws import Draws, draw_alike
 from lab_utils.dry_run.lower.errors import explain
+from lab_utils.dry_run.lower.instructions import matmuls
 from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -103,6 +104,7 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
+        matmuls=matmuls(module),
         named_cores=named_cores,
         random=random,
         batch_statistics=[op.name for op in own],

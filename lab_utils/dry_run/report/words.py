@@ -64,10 +64,12 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
         f"{first}, {second}."
     )
     if cost.examples_per_second is not None:
-        rate = cost.examples_per_second.value
+        rate, used = cost.examples_per_second.value, step.cores or cores
+        sentence += f" That is at most {rounded(rate)} examples/s a core, "
         sentence += (
-            f" That is at most {rounded(rate)} examples/s a core, "
-            f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}."
+            f"{rounded(rate * used)} examples/s on {counted(used, 'core')}."
+            if used == cores
+            else f"and the step uses {used} of the {counted(cores, 'core')}."
         )
     return sentence
 
