@@ -65,7 +65,7 @@ def test_a_stage_that_found_an_error_has_no_tick():
 
 
 def test_a_message_that_the_reason_quotes_stands_there_once():
-    facts = {"mode": "train", "error": "ValueError: no such layer"}
+    facts = {"mode": "train", "error": "ValueError: no such layer", "hint": "Write one."}
     found = rules.finding(
         "TPU199", Place("model.py", 3), message="ValueError: no such layer.", **facts
     )

@@ -18,7 +18,7 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, shortened
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role
@@ -47,7 +47,8 @@ class NotJax(CannotLower):
     def finding(self) -> Finding:
         """TPU343, with JAX's own words."""
         message = str(self)
-        return finding("TPU343", self.where, message=message, reason=message[:300], hint=self.hint)
+        facts = {"reason": shortened(message), "hint": self.hint}
+        return finding("TPU343", self.where, message=message, **facts)
 
 
 class JaxWorkload(Workload):
