@@ -144,7 +144,7 @@ def test_slips_fit_the_solution_and_no_hint_holds_it(path):
         for line in map(str.strip, code.splitlines()):
             assert len(line) < 30 or not any(line in hint for hint in todo.hints), todo.id
         for slip in todo.slips:
-            ast.parse(sources.with_slip(todo.id, *slip.split(" -> ")))
+            ast.parse(sources.with_slip(todo.id, slip.old, slip.new))
 
 
 def module_of(source: str, path: Path) -> types.ModuleType:

@@ -129,7 +129,7 @@ def store(lab: int, told: dict[str, str]) -> None:
 
 def of_todo(entry: todos.Todo) -> list[Answer]:
     """The answers kept for a TODO, then the slips that its check holds."""
-    slips = [Mutant(*slip.split(" -> "), message) for slip, message in entry.slips.items()]
+    slips = [Mutant(slip.old, slip.new, slip.says) for slip in entry.slips]
     return [*of_lab(entry.lab).get(entry.id, []), *slips]
 
 
