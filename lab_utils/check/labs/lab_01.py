@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.labs.treatment import enter_program
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.estimator import tf, v1
@@ -97,7 +97,7 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
         return batches
 
 
-enter_patient(
+enter_program(
     "1b",
     "plateau",
     hints=(
