@@ -107,7 +107,7 @@ def leaves_room(program: Program) -> bool:
     return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of a message that says something, at most 160 characters."""
     lines = [line.strip() for line in without_stacks(error).splitlines()]
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
@@ -116,11 +116,11 @@ def first_line(error: Exception) -> str:
     return textwrap.shorten(next(reasons, ""), 160)
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """Type and first line of an exception, and the learner's line where it passed through one."""
     return f"{type(error).__name__}: {first_line(error)}".removesuffix(": ") + at(error)
 
 
-def at(error: Exception) -> str:
+def at(error: BaseException) -> str:
     """ " (at FILE:LINE ...)": the learner's line that an exception passed through; "" where it did not."""
     return f" (at {where})" if (where := place(error)) else ""

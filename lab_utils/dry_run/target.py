@@ -45,7 +45,9 @@ def load(target: str) -> Target:
         if not callable(function):
             raise CannotJudge(f"{module_name} has no function {function_name}")
         result = function()
-    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a script may end itself when it is imported, or raise a CancelledError
         raise _cannot_judge(error) from error
     parts = [*result, {}][:3] if isinstance(result, tuple | list) else []
     if len(parts) < 3 or not isinstance(parts[2], Mapping):
@@ -69,7 +71,9 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
 
     try:
         calls = recorder.record(_program(name), arguments, cores)
-    except (Exception, SystemExit) as error:
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         advice = "\n  The program's own flags follow after --"
         raise _cannot_judge(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)

@@ -75,7 +75,9 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
         except SystemExit as end:
             if not calls.calls and end.code not in (None, 0):
                 raise
-        except Exception as error:  # results of calls that did nothing may well break what follows
+        except (cells.CannotJudge, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # results of calls that did nothing may well break what follows
             if not calls.calls:
                 raise
             calls.after = (
