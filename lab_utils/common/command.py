@@ -19,15 +19,15 @@ _closed: set[str] = set()  # of the standard streams, when the command began
 def begin() -> None:
     """Makes the standard streams fit to write to, before a command writes anything.
 
-    One that is closed (`>&-`) leads nowhere from here on: Python has None in its place, and the next file to be
-    opened would get its number. What an output's encoding lacks is replaced.
+    One that is closed (`>&-`) leads nowhere from here on: Python has None in its place, and the next file to
+    be opened would get its number. What an output's encoding lacks is replaced.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             _closed.add(name)
             number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: its own
             os.set_inheritable(number, True)
-            stream = open(number, mode, encoding="utf-8", closefd=False)
+            stream = os.fdopen(number, mode, encoding="utf-8", closefd=False)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
     if hasattr(sys.stdout, "reconfigure"):  # the standard error replaces by itself

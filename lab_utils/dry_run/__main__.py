@@ -168,9 +168,8 @@ def _report(flags: argparse.Namespace) -> Report:
         return refusal(flags.main or flags.target, flags.topology, finding)
     parameters = inspect.signature(dry_run).parameters
     options = {name: value for name, value in vars(flags).items() if name in parameters}
-    report = dry_run(target.subject, target.data, **options | target.options)
-    report.not_judged += target.not_judged
-    report.not_checked += target.not_checked
+    options |= target.options
+    report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
     if names := contrib.used():

@@ -1,4 +1,4 @@
-"""The process in which the command judges a program: whatever the program does to it, the status tells the truth.
+"""The process in which the command judges a program, which may end it: the status tells the truth even then.
 
 The command waits for that process and takes its status from shared memory, into which only `_end` writes. A
 program that ends the process by itself, even by a native library's exit(0), has therefore said nothing.
@@ -104,7 +104,7 @@ def _judge(judge: Callable[[], int], ended_with: Any) -> NoReturn:
 
 
 def _interrupt_once(number: int, frame: Any) -> NoReturn:
-    """Raises KeyboardInterrupt for the first Ctrl-C: a terminal sends it, and the waiting process passes it on."""
+    """Raises KeyboardInterrupt for the first Ctrl-C only: the waiting process passes on a terminal's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
