@@ -60,16 +60,20 @@ def _wait(process: int) -> int:
     Signals that ask this process to end are passed on to it; a second Ctrl-C ends both.
     """
     asked: list[int] = []
+    started: list[psutil.Process] = []  # by that process, which may end before it ends them
 
     def pass_on(number: int, frame: Any) -> None:
         again = number == signal.SIGINT and number in asked
         asked.append(number)
+        with contextlib.suppress(psutil.Error):
+            started.extend(psutil.Process(process).children(recursive=True))
         os.kill(process, signal.SIGKILL if again else number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, pass_on)
     ended_by = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    _kill(started)
     if -ended_by in asked:  # as if it had come to this process alone
         signal.signal(-ended_by, signal.SIG_DFL)
         os.kill(os.getpid(), -ended_by)
@@ -137,8 +141,12 @@ def _end(status: int, ended_with: Any) -> NoReturn:
     except (ValueError, OSError):  # the report has not reached anybody
         status = _NO_VERDICT
     with contextlib.suppress(psutil.Error):
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        _kill(psutil.Process().children(recursive=True))
     ended_with[0] = status + 1
     _exit(status)
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()

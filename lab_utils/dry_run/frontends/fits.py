@@ -25,7 +25,7 @@ from lab_utils.estimator import tf, v1
 Note = Callable[[Any, Any, str, Place], None]
 
 _NOT_TENSORFLOW = (
-    "it fits a Keras model on {backend} (KERAS_BACKEND), and only Keras on TensorFlow can be judged. A step "
+    "it uses Keras on {backend} (KERAS_BACKEND), and only Keras on TensorFlow can be judged. A step "
     "of JAX can be: write a function that returns (step, (state, batch)), where step calls "
     "model.stateless_call, and name it as FILE.py:function"
 )
@@ -66,7 +66,13 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
         stack.enter_context(on_import({"keras": lambda keras: replace(keras.Model, keras)}))
-        yield
+        try:
+            yield
+        except ImportError as error:  # of a backend that is not installed here
+            chosen = os.environ.get("KERAS_BACKEND")
+            if chosen not in (None, "tensorflow") and error.name == chosen:
+                raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen)) from error
+            raise
 
 
 def _refuse(*arguments: Any, **options: Any) -> None:

@@ -2,7 +2,6 @@
 
 import functools
 import types
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -69,17 +68,14 @@ class _Watched:
 
 
 def _gives_anew(jax: types.ModuleType, function: Any, args: tuple, kwargs: dict) -> bool:
-    """Whether the results hold arrays like those of an argument: its new value, or its gradient."""
+    """Whether a result has shape and type of an array of floats that it takes: a new value, or a gradient."""
     shapes = getattr(function, "eval_shape", None) or functools.partial(jax.eval_shape, function)
     try:
-        results = Counter(map(_kind, jax.tree.leaves(shapes(*args, **kwargs))))
+        results = set(map(_kind, jax.tree.leaves(shapes(*args, **kwargs))))
     except Exception:  # the call itself will raise it
         return False
-    for argument in (*args, *kwargs.values()):
-        arrays = Counter(kind for leaf in jax.tree.leaves(argument) if (kind := _kind(leaf)))
-        if any("float" in dtype for _, dtype in arrays) and not arrays - results:
-            return True
-    return False
+    taken = set(map(_kind, jax.tree.leaves((args, kwargs))))
+    return any(kind and "float" in kind[1] for kind in taken & results)
 
 
 def _kind(leaf: Any) -> tuple | None:

@@ -88,14 +88,6 @@ def address(estimator: Any) -> str:
     return master if master.startswith("grpc://") and NO_HOST not in master else ""
 
 
-def runs_on_tpu(estimator: Any, mode: str) -> bool:
-    """Whether an Estimator leaves `mode` to the TPU, as it was constructed."""
-    if not isinstance(estimator, v1.estimator.tpu.TPUEstimator):
-        return False
-    given = settings(estimator)
-    return given.use_tpu and (mode != "eval" or given.eval_on_tpu)
-
-
 def take_batch_sizes(estimator: Any, other: Any) -> None:
     """Gives a TPUEstimator the batch sizes for evaluation and prediction that only the other one has."""
     for name in ("_eval_batch_size", "_predict_batch_size"):

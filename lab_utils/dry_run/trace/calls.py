@@ -19,16 +19,19 @@ _METHODS = {Mode.TRAIN: "train", Mode.EVAL: "evaluate"}
 def call_findings(calls: Iterable[Call], cores: int) -> list[Finding]:
     """A finding for each line whose call a TPUEstimator on `cores` cores would refuse.
 
-    With use_tpu=False the evaluation is a note: many programs choose its steps by use_tpu.
+    With use_tpu=False, as all of a program, the evaluation is a note: many programs choose its steps by
+    use_tpu. An Estimator that has use_tpu=False beside others stays on the host.
     """
     findings: dict[tuple[str, Place], Finding] = {}
-    for call in calls:
+    calls = [call for call in calls if isinstance(call.estimator, tpu.TPUEstimator)]
+    on_tpu = [call for call in calls if _tpu_estimator.settings(call.estimator).use_tpu]
+    for call in on_tpu or calls:
         error = _refusal(call, cores)
         if error is None:
             continue
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if "steps" in text:
-            note = call.mode is Mode.EVAL and not _tpu_estimator.settings(call.estimator).use_tpu
+            note = call.mode is Mode.EVAL and not on_tpu
             words = str(call).replace(call.mode, _METHODS[call.mode], 1)
             item = finding(_RULES[call.mode], call.place, message=text, call=words, note=note)
         else:
@@ -38,7 +41,7 @@ def call_findings(calls: Iterable[Call], cores: int) -> list[Finding]:
 
 
 def _refusal(call: Call, cores: int) -> Exception | None:
-    if call.mode not in _RULES or not isinstance(call.estimator, tpu.TPUEstimator):
+    if call.mode not in _RULES:
         return None
     with _tpu_estimator.rehearsing(cores) as rehearsal:
         try:

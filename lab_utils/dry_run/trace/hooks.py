@@ -38,13 +38,14 @@ def look_at(trace: Trace, call: Call | None) -> None:
 
 
 class _Session:
-    """In place of a hook's session: it has the graph, and runs nothing."""
+    """In place of a hook's session: it has the graph, refuses as a session does, and runs nothing."""
 
     def __init__(self, graph: tf.Graph) -> None:
         self.graph = graph
 
-    def __getattr__(self, name: str) -> Any:
-        raise NotImplementedError(f"a dry run has no session to {name}")
+    def run(self, fetches: Any, *arguments: Any, **options: Any) -> None:
+        refuse(fetches, self.graph)
+        raise NotImplementedError("a dry run runs no session")
 
 
 def refuse(fetches: Any, graph: tf.Graph) -> None:
