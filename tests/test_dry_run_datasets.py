@@ -11,6 +11,7 @@ from rules.judging import jobs  # noqa: F401
 from lab_utils.common.source import Place
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
 
@@ -64,7 +65,8 @@ def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
     subject.compile("sgd", "mse")
     if kind is FunctionWorkload:
         subject = lambda rows, wanted: tf.reduce_mean(rows[:, :1] - wanted)  # noqa: E731
-    workload = kind(subject, data, Place("train.py", 7))
+    workload = kind(subject, data)
+    workload.observed = Observed(trained_at=Place("train.py", 7))
     [found] = workload.read([], 8)
     assert (found.rule, found.severity, found.place.line) == ("TPU106", "note", 7)
     assert says in found.why

@@ -20,13 +20,15 @@ from dry_run_models import (
 )
 from rules.judging import jobs  # noqa: F401
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.run import stage as run_stage
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Call, Inputs, Observed
 from lab_utils.estimator import tf
 
 tpu_ops = importlib.import_module("tensorflow.python.tpu.ops.tpu_ops")
@@ -315,11 +317,14 @@ def mean_of(rows, wanted):
 
 @pytest.mark.parametrize(
     ("loop", "calls", "needed"),
-    [(2, None, 2), (10, None, 3), (10, {"train": 2}, 2), (2, {"train": 100}, 3)],
+    [(2, None, 2), (10, None, 3), (10, {"steps": 2}, 2), (2, {"max_steps": 100}, 3)],
 )
 def test_a_job_of_tpu_estimator_needs_as_many_batches_as_it_asks_for(loop, calls, needed):
     config = tpu.RunConfig(tpu_config=tpu.TPUConfig(iterations_per_loop=loop))
-    workload = EstimatorWorkload(make(dense, config=config), Inputs(few_batches, calls=calls))
+    workload = EstimatorWorkload(make(dense, config=config), Inputs(few_batches))
+    if calls:
+        call = Call(Mode.TRAIN, workload.estimator, few_batches, calls, Place("train.py", 1))
+        workload.observed = Observed(calls=[call], judged={Mode.TRAIN: call})
     result = run_program(workload.lower(8), steps=3)
     assert result.steps == 2 and result.notes == []
     found = [(each.rule, f"asked for {needed}" in each.why) for each in result.findings]

@@ -657,6 +657,70 @@ def batch_norm_averages_updated_with_the_loss():
     return _port(model_fn, _image)
 
 
+def _called(estimator, **arguments):
+    """A port whose program trains and evaluates, with `arguments` of train."""
+
+    def main():
+        estimator.train(parts.train_input, **{"max_steps": np.int64(100)} | arguments)
+        estimator.evaluate(parts.eval_input)
+
+    return Port(main=main)
+
+
+@right
+def evaluation_to_the_end_of_the_data_on_the_host():
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False))
+
+
+class Watching(v1.train.SessionRunHook):
+    """A hook that needs a session from the start, and then asks for what stands outside of the loop."""
+
+    def begin(self):
+        self.step = v1.train.get_global_step()
+
+    def after_create_session(self, session, coord):
+        self.first = session.run(self.step)
+
+    def before_run(self, context):
+        assert context.session.graph is self.step.graph
+        return v1.train.SessionRunArgs([self.step, "global_step:0", self.step.op])
+
+
+@right
+def hooks_that_fetch_the_global_step():
+    hooks = [Watching(), v1.train.LoggingTensorHook(["global_step"], every_n_iter=10)]
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False), hooks=hooks)
+
+
+@right
+def hook_that_asks_the_session_itself():
+    class Asking(v1.train.SessionRunHook):
+        def before_run(self, context):
+            context.session.run(context.session.graph.get_tensor_by_name("global_step:0"))
+
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False), hooks=[Asking()])
+
+
+@right
+def keras_in_a_scope_set_for_the_whole_program():
+    def main():
+        strategy = tf.distribute.TPUStrategy(
+            tf.distribute.cluster_resolver.TPUClusterResolver.connect("")
+        )
+        with strategy.scope():
+            base = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[8])])
+            base.trainable = False
+            model = tf.keras.Sequential(
+                [base, tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(1)]
+            )
+        model.compile("sgd", "mse")
+        model.fit(
+            np.zeros([64, 8], np.float32), np.zeros([64], np.float32), epochs=2, batch_size=64
+        )
+
+    return Port(main=main)
+
+
 def _normalised_always(averages_in=()):
     """A model that normalises with the batch's own statistics, but in some modes; it updates no averages."""
 
@@ -673,11 +737,21 @@ def batch_norm_whose_averages_no_mode_reads():
     return _port(_normalised_always(), _image)
 
 
+def _run(port, evaluates=True, **steps):
+    """The port as a program that trains, evaluates or not, and never predicts."""
+
+    def main():
+        port.estimator.train(port.input_fn, **(steps or {"max_steps": 100}))
+        if evaluates:
+            port.estimator.evaluate(port.eval_input_fn, steps=4)
+
+    return Port(main=main)
+
+
 @right
 def batch_norm_of_a_program_that_only_trains():
     """A later evaluation would read the averages: a note."""
-    port = _port(_normalised_always({EVAL, PREDICT}), _image)
-    return Port(port.estimator, port.input_fn, calls={"train": 100})
+    return _run(_port(_normalised_always({EVAL, PREDICT}), _image), evaluates=False)
 
 
 @right
@@ -688,9 +762,7 @@ def predictions_of_no_dict_in_a_program_that_never_predicts():
             return tpu.TPUEstimatorSpec(mode, predictions=logits)
         return parts.spec(mode, labels, logits)
 
-    port = _port(model_fn, _image)
-    calls = {"train": 100, "eval": 4}
-    return Port(port.estimator, port.input_fn, port.eval_input_fn, calls=calls)
+    return _run(_port(model_fn, _image))
 
 
 @right
@@ -700,4 +772,4 @@ def an_epoch_a_call_of_train():
     def input_fn(params):
         return parts.examples(256).shuffle(256).batch(params["batch_size"], drop_remainder=True)
 
-    return Port(parts.estimator(), input_fn, parts.eval_input, calls={"train": 4, "eval": 4})
+    return _run(Port(parts.estimator(), input_fn, parts.eval_input), steps=4)

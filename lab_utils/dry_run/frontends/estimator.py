@@ -27,6 +27,8 @@ from lab_utils.estimator import tf, v1
 class EstimatorWorkload(Workload):
     """A TPUEstimator with its input functions."""
 
+    framework = "TPUEstimator"
+
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):
             kind = type(inputs.train).__name__
@@ -39,11 +41,11 @@ class EstimatorWorkload(Workload):
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
-        return trace(self.estimator, self.inputs, cores=cores)
+        return trace(self.estimator, self.inputs, cores=cores, calls=self.observed.judged)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
-        return read(traces, self.estimator, self.inputs)
+        return read(traces, self.estimator, self.inputs, self.observed)
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
@@ -68,7 +70,7 @@ class EstimatorWorkload(Workload):
         graph = _StepGraph(self.estimator, self.inputs.of(mode), cores, mode, batch)
         if mode is Mode.TRAIN:
             loop = settings.config.tpu_config.iterations_per_loop
-            graph.least_steps = self.inputs.steps(mode) or (loop if isinstance(loop, int) else None)
+            graph.least_steps = self.observed.steps() or (loop if isinstance(loop, int) else None)
         if mode is Mode.TRAIN and cores > 1:
             self._last = {name: graph}
         return graph

@@ -7,20 +7,23 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import NOWHERE, Place, place, told
+from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import datasets
+from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
+from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
+_HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
 _ARGUMENTS = ("feature", "label", "label/weight")
 
 
@@ -42,7 +45,12 @@ class StepWorkload(Workload):
     where: Place
     trainable: Sequence[tf.Variable] | None = None
     may_be_forward = False
-    feed_place = Place(text="the dataset")
+    framework = "TensorFlow"
+
+    @property
+    def feed_place(self) -> Place:
+        """The line that trains with the dataset, where a run of the program has shown it."""
+        return self.observed.trained_at or Place(text="the dataset")
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step as one of `cores` cores runs it: a ConcreteFunction of nests of one core's tensors.
@@ -54,10 +62,14 @@ class StepWorkload(Workload):
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the train step of a core holds that a TPU would refuse, or a batch that does not fit it."""
-        if unfit := datasets.unfit(self.dataset, self.feed_place):
-            return [unfit]
-        uneven = datasets.uneven(self.batches, self.feed_place, cores) if self.dataset else None
-        return [uneven] * bool(uneven) + read_step(self.traced(cores))
+        outside, where = self.observed.outside, self.feed_place
+        findings = [finding("TPU230", outside)] if outside else []
+        if unfit := datasets.unfit(self.dataset, where):
+            return [*findings, unfit]
+        if self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
+            findings.append(uneven)
+        address = self.observed.address
+        return [*findings, *read_step(self.traced(cores), self.dataset, cores, address)]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -124,7 +136,7 @@ class StepWorkload(Workload):
         ]
         if self.may_be_forward and not any(variable.trainable for variable in written):
             program.mode = Mode.FORWARD
-        program.where = self.where
+        program.where = self.where if self.where.file else self.observed.trained_at or self.where
         program.api, program.reads_again, program.may_add_up = Api.STRATEGY, True, True
         program.origin.read = lambda: self._read(cores, batch)
         return program
@@ -151,9 +163,8 @@ class FunctionWorkload(StepWorkload):
 
     may_be_forward = True
 
-    def __init__(self, step: Callable, data: Any, called_at: Place = NOWHERE) -> None:
+    def __init__(self, step: Callable, data: Any) -> None:
         self.step = getattr(step, "python_function", step)
-        self.feed_place = called_at or self.feed_place
         if isinstance(data, tf.data.Dataset):
             self.dataset, batches = data, datasets.whole_batches(data)
         else:
@@ -174,7 +185,17 @@ class FunctionWorkload(StepWorkload):
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
-        return trace_step(self.step, self.specs(cores, batch), cores)
+        traced = trace_step(self.step, self.specs(cores, batch), cores)
+        if not _computes(traced.graph):
+            raise InputUnfit(NOTHING_COMPUTED)
+        return traced
+
+
+def _computes(graph: Any) -> bool:
+    """Whether a traced step computes a result, or the value of a variable, from what it takes."""
+    needed = ancestors([tensor.op for tensor in graph.outputs] + list(graph.control_outputs))
+    takes = any(tensor.op in needed for tensor in graph.inputs)
+    return takes and any(op.type not in _HANDS_ON for op in needed)
 
 
 def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:

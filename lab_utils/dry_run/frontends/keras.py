@@ -1,8 +1,9 @@
 """Frontend for a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
 
+import sys
 from typing import Any
 
-from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
 from lab_utils.estimator import tf
@@ -11,7 +12,7 @@ from lab_utils.estimator import tf
 class KerasWorkload(StepWorkload):
     """A compiled Keras model with the dataset that fit is given."""
 
-    def __init__(self, model: Any, dataset: Any, called_at: Place = NOWHERE) -> None:
+    def __init__(self, model: Any, dataset: Any) -> None:
         if not isinstance(dataset, tf.data.Dataset):
             raise TypeError(
                 "a Keras model comes with the tf.data dataset that fit is given; "
@@ -24,8 +25,10 @@ class KerasWorkload(StepWorkload):
         self.model, self.dataset = model, dataset
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
-        self.where = called_at or place(type(model))
-        self.feed_place = called_at or self.feed_place
+        self.where = place(type(model)) or Place(text=model.name)
+        kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+        package = "tf_keras" if "tf_keras" in kinds else "keras"
+        self.framework = f"Keras {sys.modules[package].__version__.partition('.')[0]}"
 
     @property
     def trainable(self) -> list[tf.Variable] | None:

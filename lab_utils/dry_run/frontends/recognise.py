@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
@@ -40,13 +40,11 @@ def workload_of(
     *,
     topology: str,
     mesh_axes: Mapping[str, int] | None = None,
-    called_at: Place = NOWHERE,
     **inputs: Any,
 ) -> Workload:
     """What `subject` and `data` are to the stages; `inputs` are a TPUEstimator's other input functions.
 
-    A JAX step is laid on `topology`, with the sizes of `mesh_axes`. `called_at` is the line that hands over
-    a Keras model or a step with its dataset.
+    A JAX step is laid on `topology`, with the sizes of `mesh_axes`.
 
     Raises:
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
@@ -62,7 +60,7 @@ def workload_of(
         backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
         if backend != "tensorflow":
             raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
-        return KerasWorkload(subject, data, called_at)
+        return KerasWorkload(subject, data)
     if is_jax(subject, data):
         try:
             process.require("jax")
@@ -72,7 +70,7 @@ def workload_of(
 
         return JaxWorkload(subject, data, topology, mesh_axes)
     if callable(subject) and not isinstance(subject, type):
-        return FunctionWorkload(subject, data, called_at)
+        return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
 
 
