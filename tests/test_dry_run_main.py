@@ -323,6 +323,8 @@ KERAS_1 = """
         ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
         ("import tensorflow as tf\nwith tf.Graph().as_default():\n" + KERAS_1, "version 1 behaviour"),
         ("x = 1\nimport net\n", "at net.py:2"),
+        ("import tensorflow as tf\nconfig = tf.tpu.RunConfig()\n",
+         r"at train.py:2.*\n  Write tf.compat.v1.estimator.tpu.RunConfig"),
         ("x = 1\n y = 2\n", "at train.py:2"),
         # As tpu.rewrite's programs run a session: cloudml-samples' tpu_rewrite.
         ("from lab_utils.estimator import tf, v1\nwith tf.Graph().as_default():\n"

@@ -124,7 +124,8 @@ def of_recording(calls: "Recording", name: str) -> Target:
 
 def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
-    from lab_utils.dry_run.elsewhere import reason  # TensorFlow is here by now
+    from lab_utils.dry_run.advice import moved  # TensorFlow is here by now
+    from lab_utils.dry_run.elsewhere import reason
     from lab_utils.dry_run.session import first_line
     from lab_utils.estimator import tf
 
@@ -132,7 +133,8 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
     message = textwrap.shorten(reason(error) or text, 1000)
     where = f"\n  at {place}" if (place := source.place(error)) else ""
-    return CannotJudge(f"{kind}: {message}{where}{advice}")
+    home = f"\n  {name}" if (name := moved(message)) else ""
+    return CannotJudge(f"{kind}: {message}{where}{home}{advice}")
 
 
 def _program(name: str) -> Path | ModuleSpec:

@@ -42,7 +42,11 @@ def readings(program: Program, many: Program, one: Program) -> Iterator[Reading]
                              for name in of if of[name] in group})
                 for step, of in zip(steps, factors, strict=True)
             ]  # fmt: skip
-            numbers = some(f"{number:g} at {line.partition(', in ')[0]}" for line, number in group)
+            numbers = some(
+                f"{number:g} at {line.partition(', in ')[0]}"
+                + ("" if number == size else f", which is 1/{size:g},")
+                for line, number in group
+            )
             words = {"cores": "the number of cores", "per_core_batch": "the batch of a core"}[what]
             yield Reading(f"{numbers} stands for {words}", *programs)
 
