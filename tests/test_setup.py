@@ -104,6 +104,11 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     assert check.remedy == '%pip install "apache-beam==2.77.0"'
 
 
+def names_of(steps):
+    """Of arguments of pip: the packages, one list a step."""
+    return [[re.match("[a-z-]+", each)[0] for each in step if each[0] != "-"] for step in steps]
+
+
 @pytest.mark.parametrize(
     ("here", "wanted"),
     [
@@ -114,11 +119,53 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     ],
 )
 def test_tensorflow_stays_and_keras_2_comes_beside_it(here, wanted, monkeypatch):
-    monkeypatch.setattr(install, "version", lambda name: here.get(name, ""))
+    genuine, packages = install.version, (*install.TENSORFLOW, "keras", "tf-keras")
+    monkeypatch.setattr(
+        install, "version", lambda name: here.get(name, "") if name in packages else genuine(name)
+    )
     monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
-    steps = install.lacking()
+    steps = list(install.lacking())
     assert [step[-1].partition("==")[0].removesuffix("-cpu") for step in steps] == wanted
     assert all(step[0] == "--no-deps" for step in steps if "keras" in step[-1])
+
+
+def test_beam_comes_with_what_it_needs_and_leaves_the_pillow_of_the_place(monkeypatch):
+    """Colab's Pillow is older than Beam asks for, and loaded before the first cell runs."""
+    genuine, here = install.version, {"apache-beam": "", "pillow": "11.3.0", "fastavro": ""}
+    monkeypatch.setattr(install, "version", lambda name: here.get(name, genuine(name)))
+    steps = install.lacking()
+    assert next(steps) == ["--no-deps", f"apache-beam=={LOCK['apache-beam']}"]
+    here["apache-beam"] = LOCK["apache-beam"]  # as if pip had installed it
+    assert names_of(steps) == [["fastavro"]]
+
+
+def test_where_a_step_fails_what_rests_on_it_is_left(monkeypatch):
+    genuine = install.version
+    monkeypatch.setattr(install, "version", lambda n: "" if n == "apache-beam" else genuine(n))
+    assert names_of(install.lacking()) == [["apache-beam"]]
+
+
+def test_the_labs_ask_for_nothing_that_their_first_cell_does_not_install(monkeypatch):
+    """Beam, which is no part of the extra "course", is looked for as well."""
+    genuine = install.version
+    monkeypatch.setattr(install, "version", lambda n: "" if n == "apache-beam" else genuine(n))
+    assert doctor.packages().state == "apache-beam is missing"
+
+
+def test_a_package_replaced_under_a_running_kernel_asks_for_a_restart(monkeypatch):
+    import google.protobuf
+    import PIL
+
+    assert doctor.loaded().ok
+    monkeypatch.setattr(PIL, "__version__", "11.3.0")
+    monkeypatch.setattr(google.protobuf, "__version__", "5.29.6")
+    check = doctor.loaded()
+    installed = {name: install.version(name) for name in ("protobuf", "pillow")}
+    assert not check.ok and check.remedy.startswith("restart the kernel")
+    assert check.state == (
+        f"has loaded protobuf 5.29.6, but {installed['protobuf']} is installed now; "
+        f"pillow 11.3.0, but {installed['pillow']} is installed now"
+    )
 
 
 def test_what_cannot_be_installed_says_why(monkeypatch):
