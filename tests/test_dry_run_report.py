@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import dry_run_reports as made
 import pytest
@@ -97,10 +98,11 @@ def test_text_is_whole_and_no_wider_than_100_columns(make):
 
 
 def test_speed_follows_from_the_figures():
-    sentence = words.speed_sentence(made.train_step(), cores=8)
+    on_a_slice = SimpleNamespace(cores=8, topology="v2:2x2")
+    sentence = words.speed_sentence(made.train_step(), on_a_slice)
     assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
-    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), cores=8)
+    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), on_a_slice)
 
 
 class _Balance(HTMLParser):
