@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 
 from lab_utils import datasets
-from lab_utils.check import programs, sources
+from lab_utils.check import check, programs, sources
 from lab_utils.check.clinic import NAMES, ward
 from lab_utils.check.clinic.clients import TINY, requests
 from lab_utils.check.clinic.examine import dry_run_of, examine
+from lab_utils.check.outcome import Status
 from lab_utils.dry_run import rules
 from lab_utils.flowers import rest
 from lab_utils.teach import marks
@@ -166,3 +167,18 @@ def test_a_cure_that_takes_a_feature_away_is_no_cure(name, old, new, told):
     assert patient.healthy.count(old) == 1
     findings, change = examine(patient, patient.healthy.replace(old, new))
     assert not findings and re.search(told, change)
+
+
+def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for todo, name, more in (("1b", "plateau", ["C"]), ("16b", "digits", [])):
+        program = f"{name}.py"
+        assert f"There is no {program} that can be read" in check(todo, program, *more).why
+        (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).sick}# a remark\n")
+        assert check(todo, program, *more).status is Status.NOT_ATTEMPTED
+        (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).healthy}")
+        assert check(todo, program, *more).status is Status.CORRECT
+        assert "Hand over the file" in check(todo, 3, *more).why

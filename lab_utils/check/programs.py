@@ -62,4 +62,4 @@ def as_python(source: str) -> str:
         return source
     if "'''" in match[2]:
         raise ValueError(f"{match[1]}: write three double quotes, not three single ones")
-    return f"globals()[{match[1]!r}] = r'''{match[2]}'''\n"
+    return f"globals()[{match[1]!r}] = r'''\n{match[2]}'''[1:]\n"

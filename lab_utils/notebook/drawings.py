@@ -135,6 +135,28 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
 
 
+def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) -> None:
+    """A matrix of marks: by row, for each column, an "e" for each error and an "s" for each silent fault."""
+    figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.2))
+    looks = {"e": ("s", look.ALARM, "an error"), "s": ("o", look.SECOND, "silent")}
+    for row, cells in enumerate(rows.values()):
+        for column, marks in enumerate(cells):
+            for place, mark in enumerate(marks):
+                marker, colour, _ = looks[mark]
+                x = column + 0.2 * (place - (len(marks) - 1) / 2)
+                axes.plot(x, row, marker, color=colour, markersize=9)
+    for marker, colour, word in looks.values():
+        axes.plot([], [], marker, color=colour, label=word)
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=9)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color=NEUTRAL, alpha=0.3)
+    axes.tick_params(which="both", length=0)
+    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+
+
 def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:
     """An array of two axes in tiles of `height` by `width`: what is data, what is padding."""
     figure, (axes,) = _card(6.4, 2.6)

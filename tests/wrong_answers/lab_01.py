@@ -192,11 +192,6 @@ ANSWERS = {
         ),
     ],
     "1b": [
-        Wrong(edited("plateau"), "The program is as it was."),
-        Wrong(
-            edited("plateau", ("classes = tf", "# the scores\n    classes = tf")),
-            "The program is as it was.",
-        ),
         Wrong(edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")), "In training"),
         Wrong(
             edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")),

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
 _STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_NEW = "the new value of"
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
 _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
@@ -187,7 +188,7 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         if not random:
             numbers["the loss"] = loss
             names = sorted(changes & set(model.trained))
-            numbers |= {f"the new value of {name}": after[name] for name in names}
+            numbers |= {f"{_NEW} {name}": after[name] for name in names}
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     return Model(numbers, frozenset(model.trained), changes, random, summaries, paces)
@@ -300,13 +301,19 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
+    weights = [name for name in healthy.numbers if name.startswith(_NEW)]
+    _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
     for step, pace in healthy.paces.items():
         times = model.paces[step] / pace if pace else 1.0
         why = f"A training step at global step {step} moves the weights {times:.2g} times as far"
         why += " as it should: is the learning rate another one, or its schedule?"
         expect(1 / _FASTER < times < _FASTER, why)
-    for name, value in healthy.numbers.items():
+    _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str]) -> None:
+    for name in names:
         expect(name in model.numbers, f"In {what} {name} is missing.")
-        apart = same.difference(value, model.numbers[name], _TOLERANCE)
+        apart = same.difference(healthy.numbers[name], model.numbers[name], _TOLERANCE)
         why = f"In {what} {name} is not what the same weights should give: {apart}."
         expect(not apart, why)
