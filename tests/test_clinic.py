@@ -1,5 +1,6 @@
 """The patients of the clinic: charts agree with programs, and each fault alone is seen at its line."""
 
+import ast
 import dataclasses
 import io
 import re
@@ -9,16 +10,17 @@ import pytest
 from PIL import Image
 
 from lab_utils import datasets
-from lab_utils.check import check, programs, sources
+from lab_utils.check import check, programs, runner, sources, working
 from lab_utils.check.clinic import NAMES, ward
 from lab_utils.check.clinic.clients import TINY, requests
 from lab_utils.check.clinic.examine import dry_run_of, examine
 from lab_utils.check.outcome import Status
 from lab_utils.dry_run import rules
 from lab_utils.flowers import rest
-from lab_utils.teach import marks
+from lab_utils.teach import marks, pages
 
-CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
+ROOT = Path(__file__).parents[1]
+CLINIC = ROOT / "datasets" / "clinic"
 NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator, two pipelines: without a dry run
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - NO_PORTS)
 
@@ -116,7 +118,7 @@ def test_a_cell_becomes_the_sick_program_and_the_healthy_one(name):
     assert f"{sources.without_marks(cell)}\n" == head + patient.healthy
     texts = {}
     exec(programs.as_python(sources.without_marks(cell)), texts)
-    assert texts[f"{name}.py"].endswith(patient.healthy.rstrip())
+    assert texts[f"{name}.py"].endswith(patient.healthy)
 
 
 def test_a_learners_changes_are_found_whatever_comments_stand_beside_them():
@@ -182,3 +184,32 @@ def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told
         (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).healthy}")
         assert check(todo, program, *more).status is Status.CORRECT
         assert "Hand over the file" in check(todo, 3, *more).why
+
+
+def test_the_picture_of_all_faults_agrees_with_the_programs():
+    cell = next(
+        cell["source"] for cell in pages.cells(ROOT, 16).values() if "FAULTS" in cell["source"]
+    )
+    names = ast.parse(cell).body[1]
+    rows = ast.literal_eval(names.value)
+    for column, name in enumerate(NAMES):
+        marks = "".join(cells[column] for cells in rows.values())
+        faults = ward(name).faults
+        assert len(marks) == len(faults), name
+        assert marks.count("s") == sum(fault.silent for fault in faults), name
+
+
+def test_cells_go_on_with_a_program_that_was_right(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(runner, "right_objects", {})
+    file = Path("digits.py")
+    file.write_text(ward("digits").sick)
+    assert ward("digits").healthy in Path(working("digits.py", "16b")).read_text()
+    assert "This cell uses our digits.py" in capsys.readouterr().out
+    file.write_text(ward("digits").healthy)
+    check("16b", "digits.py")
+    assert working("digits.py", "16b") == "digits.py"
+    file.write_text("no longer a program")
+    assert Path(working("digits.py", "16b")).read_text() == ward("digits").healthy
+    assert "digits.py is not the one that was right" in capsys.readouterr().out

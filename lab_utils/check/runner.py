@@ -5,7 +5,7 @@ import os
 from html import escape
 from typing import Any
 
-from lab_utils.check import progress, sources, todos
+from lab_utils.check import programs, progress, sources, todos
 from lab_utils.check.judge import judge
 from lab_utils.check.outcome import (
     CallError,
@@ -46,7 +46,7 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         raise CallError(f"Write: {todos.call(entry)}")
     status, why = judge(entry, attempts)
     if status is Status.CORRECT:
-        right_objects[todo] = _kept(attempts[0])
+        right_objects[todo] = _kept(attempts[0], entry.names[0])
     if os.environ.get("NBGRADER_EXECUTION"):  # the progress of the person who grades stays as it is
         outcome = Outcome(todo, status, why, 0, 0)
         if status is not Status.CORRECT:
@@ -101,7 +101,7 @@ def working(attempt: Any, *needs: str) -> Any:
     another object than the one that was right, which it takes then.
 
     Args:
-        attempt: what the learner wrote for the last of `needs`.
+        attempt: what the learner wrote for the last of `needs`; a file by its path.
         needs: ids of TODOs, the last one being that of `attempt`.
     """
     id, missing = needs[-1], [id for id in needs if id not in right_objects]
@@ -111,22 +111,30 @@ def working(attempt: Any, *needs: str) -> Any:
         earlier = set(missing) <= progress.todos("done")
         how = "Not checked since this notebook was started" if earlier else "Not solved yet"
         print(f"{how}: TODO {', '.join(missing)}. This cell uses our {name}.")
-        return getattr(sources.solved(entry.lab), name)
+        return _usable(getattr(sources.solved(entry.lab), name), name)
     right = right_objects[id]
-    if attempt is right or not (callable(attempt) or callable(right) or difference(right, attempt)):
+    now = attempt if callable(attempt) else _kept(attempt, name)
+    if now is right or not (callable(now) or callable(right) or difference(right, now)):
         return attempt
     print(
         f"{name} is not the one that was right. This cell uses that one. To use the new one, run "
         f"{todos.call(entry)} again."
     )
-    return right
+    return _usable(right, name)
 
 
-def _kept(value: Any) -> Any:
-    """A function as it is; of other values a copy, since learners change a dict in its place."""
+def _kept(value: Any, name: str) -> Any:
+    """A function as it is, a file as its text, other values copied: a dict is changed in its place."""
     if callable(value):
         return value
     try:
+        if name.endswith(".py"):
+            return programs.read_program(value, name)
         return copy.deepcopy(value)
-    except Exception:  # some tensors and graphs cannot be copied
+    except Exception:  # a file that has gone; some tensors and graphs cannot be copied
         return value
+
+
+def _usable(value: Any, name: str) -> Any:
+    """What cells go on with: the path of a file with that text where `name` is that of a file."""
+    return programs.written(value, name) if name.endswith(".py") else value

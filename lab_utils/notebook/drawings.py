@@ -125,7 +125,7 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     Args:
         places: the host's name and the core's, each with the names of what runs there.
     """
-    _, (axes,) = _card(6.4, 2.2)
+    figure, (axes,) = _card(6.4, 2.2)
     for x, fill, (place, things) in zip((0, 5.6), (HOST, CORE), places.items(), strict=True):
         _box(axes, x, 0, 4, 3, "\n".join(things), fill)
         axes.text(x + 2, 3.2, place, ha="center", fontsize=9, weight="bold")
@@ -133,6 +133,9 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
         _arrow(axes, (ends[0], y), (ends[1], y))
         axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8)
     axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
+    words = "; ".join(f"{place}: {', '.join(things)}" for place, things in places.items())
+    queues = "The infeed leads from the first to the second, the outfeed back."
+    look.show(figure, f"What runs where. {words}. {queues}")
 
 
 def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) -> None:
@@ -155,6 +158,18 @@ def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) 
     axes.grid(which="minor", color=NEUTRAL, alpha=0.3)
     axes.tick_params(which="both", length=0)
     figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+    lines = []
+    for column, name in enumerate(columns):
+        words = (f"{row} {_marks(cells[column])}" for row, cells in rows.items() if cells[column])
+        lines.append(f"{name}: {', '.join(words)}")
+    look.show(figure, f"Faults by what they are about. {'; '.join(lines)}.")
+
+
+def _marks(marks: str) -> str:
+    """Marks of a cell of `matrix_of_faults` in words: "2 errors and 1 silent"."""
+    errors, silent = marks.count("e"), marks.count("s")
+    words = [counted(errors, "error")] if errors else []
+    return " and ".join([*words, f"{silent} silent"] if silent else words)
 
 
 def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:

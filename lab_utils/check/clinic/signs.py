@@ -103,13 +103,17 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         healthy: the healthy one's signs.
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
     """
+    theirs: dict[str, Model] = {}
     try:
         for mode, (given, _) in healthy.items():
             what = f"the input for {_NAMES[mode]}"
             _expect_input(port, mode, given, weight)
         for mode, (given, model) in healthy.items():
             what = _NAMES[mode]
-            _expect_model(_model(port, mode, given.batches), model, what)
+            theirs[mode] = _model(port, mode, given.batches)
+            _expect_model(theirs[mode], model, what)
+        for mode, model in theirs.items():
+            _expect_pace(model, healthy[mode][1])
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
@@ -303,12 +307,19 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
     expect(model.summaries >= healthy.summaries, why)
     weights = [name for name in healthy.numbers if name.startswith(_NEW)]
     _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
+    if (
+        not healthy.random
+    ):  # else where the rest is right: other noise moves the weights differently
+        _expect_pace(model, healthy)
+    _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_pace(model: Model, healthy: Model) -> None:
     for step, pace in healthy.paces.items():
         times = model.paces[step] / pace if pace else 1.0
         why = f"A training step at global step {step} moves the weights {times:.2g} times as far"
         why += " as it should: is the learning rate another one, or its schedule?"
         expect(1 / _FASTER < times < _FASTER, why)
-    _expect_numbers(model, healthy, what, weights)
 
 
 def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str]) -> None:

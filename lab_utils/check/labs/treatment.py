@@ -9,6 +9,7 @@ from typing import Any
 from lab_utils.check.clinic.examine import examine, loaded
 from lab_utils.check.clinic.ward import Fault, Ward, ward
 from lab_utils.check.outcome import NotAttempted, Wrong
+from lab_utils.check.programs import read_program
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, failure
 
@@ -78,22 +79,6 @@ def enter_program(
         return f"{changed} {fault.comment} {sentence}"
 
     todo(id, hints, why, names=(f"{name}.py", f"{name}_reason"))(check_both)
-
-
-def read_program(program: Any, file: str) -> str:
-    """A program that a learner hands over: the text of its file, or a text of several lines as it is.
-
-    Raises:
-        Wrong: there is no such file, or it is something else.
-    """
-    expect(isinstance(program, str | Path), f'Hand over the file, as "{file}", not {a(program)}.')
-    if "\n" in str(program):
-        return str(program)
-    try:
-        return Path(program).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        where = f"There is no {program} that can be read in {Path.cwd()}"
-        raise Wrong(f"{where}: run the cell that writes it. {failure(error)}") from None
 
 
 def _fixed(patient: Ward, text: str, run: Callable[[ModuleType], str] | None) -> str:
