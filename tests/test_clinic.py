@@ -112,7 +112,7 @@ def test_a_server_can_read_three_of_five_clients():
 @pytest.mark.parametrize("name", (*ALL, *sorted(NO_PORTS)))
 def test_a_cell_becomes_the_sick_program_and_the_healthy_one(name):
     patient = ward(name)
-    head = f"%%writefile {name}.py\n# TODO 1b: fix it\n"
+    head = f"%%writefile {name}.py\n# TODO 1a: fix it\n"
     cell = programs.expand(f"{head}# PROGRAM: {name}")
     assert f"{marks.starter(cell)}\n" == head + patient.sick
     assert f"{sources.without_marks(cell)}\n" == head + patient.healthy
@@ -176,7 +176,7 @@ def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for todo, name, more in (("1b", "plateau", ["C"]), ("16b", "digits", [])):
+    for todo, name, more in (("1a", "plateau", ["C"]), ("16b", "digits", [])):
         program = f"{name}.py"
         assert f"There is no {program} that can be read" in check(todo, program, *more).why
         (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).sick}# a remark\n")

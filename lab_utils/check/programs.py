@@ -3,7 +3,7 @@
 A cell of a source notebook names a patient of the clinic:
 
     %%writefile plateau.py
-    # TODO 1b: fix this program
+    # TODO 1a: fix this program
     # PROGRAM: plateau
 
 In the lab the sick program stands there, in the solution the healthy one. `# REASONS: plateau` in another
