@@ -15,7 +15,7 @@ from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.same import show
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, reason, same
 from lab_utils.common.figures import counted, scaled
 from lab_utils.convert.logs import quiet
@@ -59,14 +59,26 @@ def _write_pictures(folder: str) -> None:
         "Which lines does `except RejectError` guard? What does process yield then, under which tag?",
     ),
     why="A reject is data and goes out under its tag; any other exception is a bug and ends the job.",
-    slips={
-        "read_text().splitlines() -> read_text().split()": "A class name may hold spaces, as in `oxeye daisy`. Yours "
-        "makes a class of each word, and all later numbers move.",
-        "make_example(data, path, -> make_example(data, path.lower(),": "The file's name should stay as the list has "
-        "it: in a bucket, small and capital letters are different names.",
-        "read_row(line, -> read_row(line.lower(),": "The row should be read as it stands: in a bucket, and in labels, "
-        "small and capital letters are different names.",
-    },
+    slips=(
+        Slip(
+            "read_text().splitlines()",
+            "read_text().split()",
+            "A class name may hold spaces, as in `oxeye daisy`. Yours makes a class of each word, and all later "
+            "numbers move.",
+        ),
+        Slip(
+            "make_example(data, path,",
+            "make_example(data, path.lower(),",
+            "The file's name should stay as the list has it: in a bucket, small and capital letters are "
+            "different names.",
+        ),
+        Slip(
+            "read_row(line,",
+            "read_row(line.lower(),",
+            "The row should be read as it stands: in a bucket, and in labels, small and capital letters are "
+            "different names.",
+        ),
+    ),
 )
 def dofn(ToExample: type) -> Cases:
     """An example or a reject for each row; the table of labels is made once."""
@@ -256,18 +268,34 @@ def _expect_rejects(output: Path, lines: list[str]) -> None:
         "Which types does the TODO ask for, and from which number do its classes count?",
     ),
     why="Every picture has the same shape and type, so all batches have one shape.",
-    slips={
-        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so do not "
-        "scale it before the cast.",
-        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have become "
-        "columns: its height should stay the first axis.",
-        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg gives "
-        "red, green, blue, and this order should stay.",
-        "tf.image.resize(image, [SIZE, SIZE]) -> tf.image.resize_with_pad(image, SIZE, SIZE)": "There are black bars "
-        "at two edges: the picture was padded. Squeeze it into the square instead.",
-        "tf.image.resize(image, [SIZE, SIZE]) -> tf.image.resize_with_crop_or_pad(image, SIZE, SIZE)": "The picture is "
-        "not resized, but cut where it is larger than SIZE, and padded with black where it is smaller.",
-    },
+    slips=(
+        Slip(
+            "[SIZE, SIZE])",
+            "[SIZE, SIZE]) / 255",
+            "The picture comes out black: uint8 goes from 0 to 255, so do not scale it before the cast.",
+        ),
+        Slip(
+            "tf.image.resize(image,",
+            "tf.image.resize(tf.transpose(image, [1, 0, 2]),",
+            "The picture's rows have become columns: its height should stay the first axis.",
+        ),
+        Slip(
+            "tf.image.resize(image,",
+            "tf.image.resize(image[..., ::-1],",
+            "Red and blue are swapped: decode_jpeg gives red, green, blue, and this order should stay.",
+        ),
+        Slip(
+            "tf.image.resize(image, [SIZE, SIZE])",
+            "tf.image.resize_with_pad(image, SIZE, SIZE)",
+            "There are black bars at two edges: the picture was padded. Squeeze it into the square instead.",
+        ),
+        Slip(
+            "tf.image.resize(image, [SIZE, SIZE])",
+            "tf.image.resize_with_crop_or_pad(image, SIZE, SIZE)",
+            "The picture is not resized, but cut where it is larger than SIZE, and padded with black where it "
+            "is smaller.",
+        ),
+    ),
 )
 def reading(parse: Callable) -> Cases:
     """From a record to uint8 of a static shape, and a class from 0."""
