@@ -209,7 +209,7 @@ def _pipeline(
     files = 50  # more pictures than the lab has
     with (
         files_of_records(files, picture(180, 240)) as pattern,
-        mock.patch("os.cpu_count", return_value=4),  # a machine with one core is no mistake
+        mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
     ):
         params = {"batch_size": batch, "pattern": pattern}
         with tf.Graph().as_default() as graph:
