@@ -391,7 +391,7 @@ def cropping(random_crop: Callable) -> str:
         "independently of each other."
     )
     expect(pairs > 900, message)  # 1,061 are expected
-    return f"{draws:,} crops are cut at {pairs:,} different places."
+    return f"Each crop is cut at a new place, any of the {(last + 1) ** 2:,} that there are."
 
 
 def _nodes(graph: tf.compat.v1.GraphDef) -> Iterator[Any]:
