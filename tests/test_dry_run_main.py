@@ -302,7 +302,8 @@ def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):
     part = f"[tf.print(loss), {AVERAGE}][1]"
     text = OWN_LOOP.replace("DISTRIBUTED", DATASET).replace("PART", part)
     status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,compile")
-    assert status == 0 and "NOTE TPU205" in said and "compile skipped" in said, said
+    assert status == 2 and "NOTE TPU205" in said and "compile skipped" in said, said
+    assert "Not judged: the train step, which cannot be lowered here" in " ".join(said.split())
 
 
 KERAS_1 = """
@@ -370,9 +371,9 @@ while not estimator.latest_checkpoint():
 next(estimator.predict(input_fn))
 """
     )
-    assert port.data is port.options["eval_input_fn"] and not port.not_judged
+    assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
     assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
-    assert "train.py:36" in port.not_checked[0]
+    assert "train.py:36" in port.observed.not_checked[0]
 
 
 def notebook(*cells):
@@ -489,7 +490,10 @@ def train():
 def test_a_program_that_waits_after_its_training_is_ended(waits, loaded, monkeypatch):
     monkeypatch.setattr(recorder, "PATIENCE", 0.5)
     port = loaded(LOOP + waits)
-    assert port.subject.model_dir == "nowhere" and "no other call within" in port.not_checked[0]
+    assert (
+        port.subject.model_dir == "nowhere"
+        and "no other call within" in port.observed.not_checked[0]
+    )
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
@@ -512,7 +516,7 @@ with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
 
 def test_nothing_waits_for_the_address_of_a_tpu(loaded):
     port = loaded(CONTACTS + LOOP + "train()\n")
-    assert port.subject.model_dir == "nowhere" and not port.not_checked
+    assert port.subject.model_dir == "nowhere" and not port.observed.not_checked
 
 
 UNDER_A_STRATEGY = """
@@ -571,8 +575,8 @@ if __name__ == "__main__":
 )
 def test_an_estimator_that_was_not_judged_is_named(second, others, loaded):
     port = loaded(MODEL + SEVERAL + second)
-    assert port.options["eval_input_fn"] and len(port.not_judged) == len(others)
-    for name, call in zip(port.not_judged, others, strict=True):
+    assert port.options["eval_input_fn"] and len(port.observed.not_judged) == len(others)
+    for name, call in zip(port.observed.not_judged, others, strict=True):
         assert re.search(r"model_fn of train\.py:\d+, in scaled_fn: ", name) and call in name
 
 

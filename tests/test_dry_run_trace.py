@@ -51,16 +51,15 @@ def test_a_hook_that_fetches_a_tensor_of_a_version_1_loop_is_named(version_1_loo
         optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
         train_op = optimizer.minimize(loss, v1.train.get_global_step())
         fetched = {"loss": loss} if mode == "train" else {"step": v1.train.get_global_step()}
-        hooks = [v1.train.LoggingTensorHook(fetched, every_n_iter=10), v1.train.SessionRunHook()]
+        hooks = [v1.train.LoggingTensorHook(fetched, every_n_iter=10)]  # the hook
+        hooks.append(v1.train.SessionRunHook())
         if mode != "train":
             score = (lambda labels: {"labels": v1.metrics.mean(labels)}, [labels])
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=score, evaluation_hooks=hooks)
-        return tpu.TPUEstimatorSpec(  # the spec
-            mode, loss=loss, train_op=train_op, training_hooks=hooks
-        )
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=hooks)
 
     [found] = findings(model_fn, eval_batch_size=64)
-    assert found.rule == "TPU115" and "# the spec" in found.place.code
+    assert found.rule == "TPU115" and "# the hook" in found.place.code
     assert "not fetchable" in found.message
 
 
