@@ -94,7 +94,7 @@ handout: $(READY)
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-# Not in CI: three Pythons, then the Estimator tests on each supported TensorFlow.
+# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, which CI does not.
 test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \

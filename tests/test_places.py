@@ -2,7 +2,8 @@
 
 tests/places has a list of packages for each place; an environment is made from it, as fresh as a learner's
 session there. Its kernel loads Matplotlib, and Pillow with it, before the first cell, as theirs do. In `make
-test` one lab runs in Colab's packages, elsewhere all do in both.
+test` one lab runs in Colab's packages, in `make test-all` all labs do in both. To renew a list, give each of
+its packages the version of the newest source that its head names.
 """
 
 import json

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 import tomllib
 import yaml
+from packaging.requirements import Requirement
 
 from lab_utils import __main__
 from lab_utils.runtime import doctor, install
@@ -230,6 +231,35 @@ def test_the_doctor_says_what_other_users_can_read(tmp_path, monkeypatch):
     assert f"cannot read {homes[0]}" in str(doctor.readable())
 
 
+def test_ci_tests_each_python_that_the_course_supports_and_that_of_conda():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    jobs = yaml.safe_load(workflow)["jobs"]
+    tested = set(jobs["pythons"]["strategy"]["matrix"]["python"])
+    for step in jobs["test"]["steps"]:
+        tested |= set(step.get("with", {}).get("python-version", "").split()[-1:])
+    supported = re.search(r"\((3), (\d+)\) <= .* <= \(3, (\d+)\)", (ROOT / "Makefile").read_text())
+    first, last = int(supported[2]), int(supported[3])
+    assert tested == {f"3.{minor}" for minor in range(first, last + 1)}
+    assert re.search(r"python=(3\.\d+)", (ROOT / "environment.yml").read_text())[1] in tested
+    # README's lines for conda, and its command for nbval, are what the job runs.
+    readme, conda = (ROOT / "README.md").read_text(), jobs["conda"]["steps"]
+    name = yaml.safe_load((ROOT / "environment.yml").read_text())["name"]
+    assert "conda env create -f environment.yml" in readme and f"conda activate {name}" in readme
+    command = next(step["run"] for step in conda if "run" in step)
+    assert command.rpartition(" ")[0] in readme
+    assert (ROOT / "solutions" / command.rpartition(" ")[2]).exists()
+
+
+def test_libtpu_stays_below_the_version_that_ends_v2_and_v3():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = {"": project["dependencies"], **project["optional-dependencies"]}
+    for extra, lines in lists.items():
+        wanted = [Requirement(line) for line in lines]
+        bounds = [each.specifier for each in wanted if each.name == "libtpu"]
+        assert not any("1.0.0" in specifier for specifier in bounds), extra
+        assert bounds or not any(each.name == "jax" and each.extras for each in wanted), extra
+
+
 def test_the_files_of_other_places_name_what_there_is():
     """No daemon here builds the container: what can be read of it agrees with the repository."""
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
@@ -246,6 +276,8 @@ def test_the_citation_says_what_the_package_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     stated = [cited[key] for key in ("version", "license")]
     assert stated == [project[key] for key in ("version", "license")] and cited["authors"]
+    wheel = f"{project['name'].replace('-', '_')}-{project['version']}-py3-none-any.whl"
+    assert wheel in (ROOT / "README.md").read_text()
 
 
 def test_the_environment_of_make_setup_finds_the_checkout_by_a_relative_path():
