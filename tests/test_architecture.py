@@ -27,7 +27,7 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("records", "ops", "cache", "elsewhere", "progress"),
+    ("records", "ops", "cache", "elsewhere", "advice", "progress"),
     ("private",),
     ("rules", "program", "graphs"),
     ("workload", "report"),

@@ -138,7 +138,7 @@ def cores_that_run(subject, monkeypatch):
             yield lambda progress: VirtualRun(steps, [[1.0] * program.cores] * steps)
 
         subject.lower = lower
-        monkeypatch.setattr(run_stage, "cost", lambda hlo: (flops, 1e6))
+        monkeypatch.setattr(run_stage, "cost", lambda program: (flops, 1e6))
         monkeypatch.setattr(run_stage, "running", run)
         return dry_run(None, None, topology, stages=["run"], progress=False), ran
 

@@ -327,9 +327,10 @@ with strategy.scope():
     ],
 )
 def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
-    model, data, more, *_ = loaded(IN_COLAB + fit, cores=16)
+    model, data, more, observed = loaded(IN_COLAB + fit, cores=16)
     first = tf.nest.flatten(next(iter(data)))[0]
     assert model.optimizer and not more and first.shape.as_list() == batch
+    assert observed.trained_at.code and observed.trained_at.code in fit
 
 
 OWN_LOOP = """
@@ -451,6 +452,22 @@ next(estimator.predict(input_fn))
     assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
     assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
     assert "train.py:36" in port.observed.not_checked[0]
+
+
+def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):
+    port = loaded(
+        MODEL
+        + """
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=16, eval_batch_size=16)
+for until in (30, 70):
+    estimator.train(input_fn, max_steps=until)  # 30, then 40
+estimator.train(lambda params: input_fn(params), steps=1000)  # other data, which are not judged
+estimator.evaluate(input_fn)
+"""
+    )
+    assert port.observed.steps() == 40
+    assert port.observed.may_call("eval") and not port.observed.may_call("predict")
 
 
 def notebook(*cells):

@@ -66,7 +66,7 @@ def test_a_stage_that_found_an_error_has_no_tick():
 
 
 def test_a_message_that_the_reason_quotes_stands_there_once():
-    facts = {"mode": "train", "error": "ValueError: no such layer"}
+    facts = {"mode": "train", "error": "ValueError: no such layer", "hint": "Write one."}
     found = rules.finding(
         "TPU199", Place("model.py", 3), message="ValueError: no such layer.", **facts
     )
@@ -103,6 +103,10 @@ def test_speed_follows_from_the_figures():
     assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
     assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), on_a_slice)
+    alone = dataclasses.replace(made.train_step(), cores=1)
+    assert words.speed_sentence(alone, on_a_slice).endswith(
+        "a core, and the step uses 1 of the 8 cores."
+    )
 
 
 class _Balance(HTMLParser):

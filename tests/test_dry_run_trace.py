@@ -1,11 +1,13 @@
 """Stage 1: the genuine TPUEstimator graphs, and what its exceptions become."""
 
 import inspect
+import types
 
 import pytest
 from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
 from lab_utils.dry_run import dry_run, elsewhere
+from lab_utils.dry_run.advice import moved
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
@@ -220,3 +222,77 @@ def test_a_step_takes_the_batches_of_all_cores_where_the_number_of_examples_is_u
         progress=False,
     )
     assert any("unless 64 divides their number" in line for line in report.not_checked)
+
+
+# Sizes of the whole batch beside those of a core's share.
+
+
+def test_a_number_that_equals_the_global_batch_for_another_reason_is_not_called_so():
+    def model_fn(features, labels, mode, params):
+        if mode == "infer":
+            large = tf.tile(features, [1, 2**20])  # for predict_batch_size=256: 6 GB
+            return tpu.TPUEstimatorSpec(mode, predictions={"large": large})
+        return dense(features, labels, mode, params)
+
+    [found] = findings(model_fn, predict_batch_size=256)
+    assert found.rule == "TPU199" and "is too large" in found.why
+    assert "global batch" not in found.why and "predict_batch_size" in found.fix
+
+
+@pytest.mark.parametrize("how", ["a closure", "an attribute", "neither"])
+def test_a_host_function_that_holds_a_tensor_of_one_cores_share_is_told_so(how):
+    def model_fn(features, labels, mode, params):
+        spec = dense(features, labels, mode, params)
+        if mode != "eval":
+            return spec
+        rows, model = features[:, 0], types.SimpleNamespace(rows=features[:, 0])
+
+        def by_closure(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - rows)}
+
+        def by_attribute(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - model.rows)}
+
+        def neither(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - tf.zeros([8]))}
+
+        function = {"a closure": by_closure, "an attribute": by_attribute}.get(how, neither)
+        metrics = (function, [labels])
+        return tpu.TPUEstimatorSpec(mode, loss=spec.loss, eval_metrics=metrics)
+
+    [found] = findings(model_fn, eval_batch_size=64)
+    assert found.rule == ("TPU199" if how == "neither" else "TPU118")
+    assert "v1.metrics.mean" in found.place.code and "global batch" not in found.why
+    assert how == "neither" or "by_" in found.why
+
+
+# Names of TensorFlow that lie elsewhere.
+
+
+@pytest.mark.parametrize(
+    ("use", "home"),
+    [
+        (lambda: v1.estimator.tpu.CrossShardOptimizer, "tf.compat.v1.tpu.CrossShardOptimizer"),
+        (lambda: tf.tpu.cross_replica_sum, "tf.compat.v1.tpu.cross_replica_sum"),
+        (lambda: tf.tpu.RunConfig, "tf.compat.v1.estimator.tpu.RunConfig"),
+        (lambda: v1.tpu.TPUEstimatorSpec, "tf.compat.v1.estimator.tpu.TPUEstimatorSpec"),
+        (lambda: tf.tpu.initialize_tpu_system, "tf.tpu.experimental.initialize_tpu_system"),
+        (lambda: tf.train.AdamOptimizer, "tf.compat.v1.train.AdamOptimizer"),
+        (lambda: tf.placeholder, "tf.compat.v1.placeholder"),
+        (lambda: tf.tpu.nothing_of_that_name, ""),
+    ],
+)
+def test_a_name_is_named_where_it_is(use, home):
+    with pytest.raises(AttributeError) as caught:
+        use()
+    said = moved(str(caught.value))
+    assert said == (f"Write {home}: the name is there." if home else "")
+
+
+def test_a_name_that_model_fn_looks_for_elsewhere_is_named():
+    def model_fn(features, labels, mode, params):
+        return v1.estimator.tpu.CrossShardOptimizer  # the line
+
+    [found, *_] = findings(model_fn, eval_batch_size=None, predict_batch_size=None)
+    assert found.rule == "TPU199" and "# the line" in found.place.code
+    assert "tf.compat.v1.tpu.CrossShardOptimizer" in found.fix

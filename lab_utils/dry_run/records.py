@@ -183,7 +183,8 @@ class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
 
     `cost` is empty where the compiler refused the program, or could not fit it. `lines` are the ten most
-    expensive ones. `on_chip`: arrays lie in the chip's own memory, and never reach HBM.
+    expensive ones. `on_chip`: arrays lie in the chip's own memory, and never reach HBM. `cores` is how
+    many take part, where that is not all of the topology's.
     """
 
     name: str
@@ -192,6 +193,7 @@ class CompiledStep:
     lines: list[LineCost] = field(default_factory=list)
     mode: Mode = Mode.TRAIN
     on_chip: bool = False
+    cores: int | None = None
 
     @property
     def fits(self) -> bool:

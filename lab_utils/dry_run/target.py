@@ -95,6 +95,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
         calls=calls.of_estimators,
         address=calls.address,
         outside=calls.outside,
+        trained_at=calls.trained_at,
         not_checked=list(calls.not_checked),
     )
     if calls.after:

@@ -67,6 +67,7 @@ class Observed:
         judged: the first call of each mode that the judged Estimator stands for.
         address: where it looks for its TPU, "grpc://10.0.0.2:8470"; "" where it named no address.
         outside: where it made the Keras model that it trains, if it did so outside of strategy.scope().
+        trained_at: where it fits that model, or runs the step of a loop.
         not_checked: sentences on what is left out.
         not_judged: the models that it trains or evaluates besides, and what to do: there is no verdict.
         not_covered: what it trains after the judged part, which the verdict does not cover.
@@ -76,9 +77,30 @@ class Observed:
     judged: dict[Mode, Call] = field(default_factory=dict)
     address: str = ""
     outside: Place = NOWHERE
+    trained_at: Place = NOWHERE
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)
+
+    def may_call(self, mode: Mode) -> bool:
+        """Whether the judged Estimator is called for `mode`, as far as is known."""
+        return not self.judged or mode in self.judged
+
+    def steps(self) -> int | None:
+        """The most steps that one call of train asks of the judged input function; None: not known.
+
+        With max_steps, those count that earlier calls have trained.
+        """
+        first = self.judged.get(Mode.TRAIN)
+        asked, reached = [], 0
+        for call in self.calls if first else ():
+            if call.mode is Mode.TRAIN and call.estimator.model_dir == first.estimator.model_dir:
+                steps, until = (call.arguments.get(name) for name in ("steps", "max_steps"))
+                if steps is None and until is not None:
+                    steps = max(0, until - reached)
+                reached += steps or 0
+                asked += [int(steps)] if steps and call.input_fn is first.input_fn else []
+        return max(asked, default=None)
 
 
 @dataclass

@@ -719,3 +719,57 @@ def keras_in_a_scope_set_for_the_whole_program():
         )
 
     return Port(main=main)
+
+
+def _normalised_always(averages_in=()):
+    """A model that normalises with the batch's own statistics, but in some modes; it updates no averages."""
+
+    def model_fn(features, labels, mode, params):
+        training = mode not in averages_in
+        net = v1.layers.batch_normalization(v1.layers.flatten(features), training=training)
+        return parts.spec(mode, labels, v1.layers.dense(net, 4))
+
+    return model_fn
+
+
+@right
+def batch_norm_whose_averages_no_mode_reads():
+    return _port(_normalised_always(), _image)
+
+
+def _run(port, evaluates=True, **steps):
+    """The port as a program that trains, evaluates or not, and never predicts."""
+
+    def main():
+        port.estimator.train(port.input_fn, **(steps or {"max_steps": 100}))
+        if evaluates:
+            port.estimator.evaluate(port.eval_input_fn, steps=4)
+
+    return Port(main=main)
+
+
+@right
+def batch_norm_of_a_program_that_only_trains():
+    """A later evaluation would read the averages: a note."""
+    return _run(_port(_normalised_always({EVAL, PREDICT}), _image), evaluates=False)
+
+
+@right
+def predictions_of_no_dict_in_a_program_that_never_predicts():
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(v1.layers.flatten(features))
+        if mode == PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions=logits)
+        return parts.spec(mode, labels, logits)
+
+    return _run(_port(model_fn, _image))
+
+
+@right
+def an_epoch_a_call_of_train():
+    """With as many steps as there are batches, fewer than a loop on the device has."""
+
+    def input_fn(params):
+        return parts.examples(256).shuffle(256).batch(params["batch_size"], drop_remainder=True)
+
+    return _run(Port(parts.estimator(), input_fn, parts.eval_input), steps=4)

@@ -168,11 +168,15 @@ def elements(op: tf.Operation) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
-def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:
-    """A finding where the data end before the steps do; `loop`: iterations_per_loop.
+def length(
+    pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable, steps: int | None = None
+) -> Iterator[Finding]:
+    """A finding where the data end before the steps do.
 
-    How many steps the program asks for is not known here: that the data are shorter than a loop on
-    the device is a note, as TPUEstimator shortens the last loop.
+    Args:
+        loop: iterations_per_loop.
+        steps: those of one call of train. Where they are not known, it is a note that the data are shorter
+            than a loop on the device, as TPUEstimator shortens the last loop.
 
     Raises:
         Unknown: it cannot be told; the message says why.
@@ -187,18 +191,22 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     if have is not None:
         have //= pipeline.batches_a_step
     if have is not None and have < 1:
-        yield finding("TPU211", where, have=0, need=1, mode=mode.activity)
-    elif mode is Mode.TRAIN:
+        facts = {"have": 0, "what": "one step", "need": 1}
+        yield finding("TPU211", where, mode=mode.activity, **facts)
+    elif mode is Mode.TRAIN and (have is None or steps is None or have < steps):
         types = " ".join(op.type for op in everywhere(pipeline.graph))
         if "Repeat" not in types and "Generator" in types:
             raise Unknown("they come from a Python generator, which may go on for ever or not")
         if "Repeat" not in types:
             # Some call train once for each epoch, with as many steps as there are batches.
             enough = have is not None and isinstance(loop, int) and have >= loop
-            yield finding("TPU218", where, note=enough)
+            yield finding("TPU218", where, note=enough and steps is None)
+        elif have is not None and steps is not None:
+            facts = {"have": int(have), "what": "one call of train", "need": steps}
+            yield finding("TPU211", where, mode=mode.activity, **facts)
         elif have is not None and isinstance(loop, int) and have < loop:
-            facts = {"have": int(have), "need": loop, "mode": mode.activity}
-            yield finding("TPU211", where, note=True, **facts)
+            facts = {"have": int(have), "what": "one loop on the device", "need": loop}
+            yield finding("TPU211", where, note=True, mode=mode.activity, **facts)
 
 
 def shuffling(pipeline: Pipeline) -> Iterator[Finding]:

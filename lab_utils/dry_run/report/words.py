@@ -69,13 +69,12 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
     if cost.exchange_seconds is not None:
         parts += f", and {scaled(cost.exchange_seconds.value, 's')} for exchanges between chips"
     low, high = times_of_estimates()
-    rate = cost.estimated_rate.value
     return (
         f"The {step.name} takes about {scaled(seconds, 's')}, as the TPU compiler estimates it ({parts}). "
         f"Published programs took {low:.2f} to {high:.2f} times such an estimate"
         f"{_without_training(report.topology)}; here that is {scaled(seconds * low, 's')} to "
         f"{scaled(seconds * high, 's')}. At the estimate it does "
-        f"{rounded(rate)} examples/s a core, {rounded(rate * cores)} examples/s on {counted(cores, 'core')}."
+        f"{_rates(cost.estimated_rate.value, step, cores)}."
     )
 
 
@@ -115,12 +114,16 @@ def _bound_sentence(step: CompiledStep, cores: int) -> str:
         f"{_roofline_parts(step)}."
     )
     if cost.examples_per_second is not None:
-        rate = cost.examples_per_second.value
-        sentence += (
-            f" That is at most {rounded(rate)} examples/s a core, "
-            f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}."
-        )
+        sentence += f" That is at most {_rates(cost.examples_per_second.value, step, cores)}."
     return sentence
+
+
+def _rates(rate: float, step: CompiledStep, cores: int) -> str:
+    """Examples/s of a core and of all cores; where the step uses fewer, that instead."""
+    together = f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}"
+    if step.cores not in (None, cores):
+        together = f"and the step uses {step.cores} of the {counted(cores, 'core')}"
+    return f"{rounded(rate)} examples/s a core, {together}"
 
 
 def _roofline_parts(step: CompiledStep) -> str:

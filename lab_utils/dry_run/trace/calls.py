@@ -6,6 +6,7 @@ Only a program that was run has shown its calls. TPUEstimator checks them itself
 from collections.abc import Iterable
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -35,7 +36,8 @@ def call_findings(calls: Iterable[Call], cores: int) -> list[Finding]:
             words = str(call).replace(call.mode, _METHODS[call.mode], 1)
             item = finding(_RULES[call.mode], call.place, message=text, call=words, note=note)
         else:
-            item = finding("TPU199", call.place, message=text, mode=call.mode, error=text)
+            facts = {"mode": call.mode, "error": text, "hint": advice(text)}
+            item = finding("TPU199", call.place, message=text, **facts)
         findings.setdefault((item.rule, item.place), item)
     return list(findings.values())
 

@@ -56,8 +56,9 @@ def trace(
     `calls` are those that a program made, whose hooks and predict_keys count, too.
 
     Evaluation and prediction take the training input_fn where they are given none of their own
-    (prediction without its labels). A mode for which the constructor got no batch size is left out,
-    unless it has an input_fn of its own; evaluation is tried all the same (Trace.probe).
+    (prediction without its labels). A mode that the program is known not to call is left out, and one for
+    which the constructor got no batch size, unless it has an input_fn of its own; evaluation is tried all
+    the same (Trace.probe).
 
     Raises:
         TypeError: `estimator` is not a TPUEstimator.
@@ -67,6 +68,9 @@ def trace(
     for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
+        if mode is not Mode.TRAIN and calls and mode not in calls:
+            traces[0].not_checked.append(f"Mode {mode}: the program was not seen to call it.")
+            continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
         result.probe = mode is not Mode.TRAIN and result.borrowed_input

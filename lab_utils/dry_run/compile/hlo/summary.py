@@ -45,14 +45,13 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Product:
-    """A matmul or convolution: its FLOP a step, and how its operands are stored.
+    """A matmul or convolution: its FLOP a step.
 
     `edges` are the sizes that the matrix unit sees: rows, contracted, columns.
     """
 
     name: str
     flops: float
-    operands: tuple[str, str]
     edges: tuple[int, int, int]
 
 
@@ -125,21 +124,12 @@ class Summary:
             "bytes": min(bytes_, self.bytes) if self.on_chip else bytes_,
         }
 
-    def share(self, products: list[Product]) -> float:
-        """The part of all matmul FLOP that `products` do; 0 where there are none."""
-        total = sum(product.flops for product in self.products)
-        return sum(product.flops for product in products) / total if total else 0.0
-
-    @property
-    def bfloat16_operand_share(self) -> float:
-        """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
-        program, by the model's choice or because the compiler narrowed them on the way."""
-        return self.share([item for item in self.products if item.operands == ("bf16", "bf16")])
-
     @property
     def small_edge_share(self) -> float:
         """The share of matmul FLOP with a dimension below 128."""
-        return self.share([item for item in self.products if min(item.edges) < 128])
+        total = sum(product.flops for product in self.products)
+        small = sum(product.flops for product in self.products if min(product.edges) < 128)
+        return small / total if total else 0.0
 
 
 def summarise(text: str) -> Summary:
@@ -215,7 +205,7 @@ def _flops(op: Instruction, module: Module) -> float:
 def _product(op: Instruction, module: Module, times: int) -> Product:
     lhs, rhs = (operand.shapes[0] for operand in module.operands(op)[:2])
     macs, edges = _convolution(op, lhs, rhs) if op.opcode == "convolution" else _dot(op, lhs)
-    return Product(op.op_name, 2.0 * macs * times, (lhs.dtype, rhs.dtype), edges)
+    return Product(op.op_name, 2.0 * macs * times, edges)
 
 
 def _dot(op: Instruction, lhs: Shape) -> tuple[int, tuple[int, int, int]]:
