@@ -291,3 +291,39 @@ def test_an_interrupt_ends_what_runs_beside_the_stage(subject, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         dry_run(None, None, progress=False)
     assert ended == ["train step"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda features, labels: None,
+        lambda features, labels: tf.constant(1.0),
+        lambda features, labels: features["x"],
+    ],
+    ids=["nothing", "a constant", "its arguments"],
+)
+def test_a_step_that_computes_nothing_is_not_judged(step):
+    batch = next(iter(examples().batch(64)))
+    report = dry_run(step, batch, stages=["read", "compile"], progress=False)
+    assert report.verdict == "could not run"
+    assert "returns nothing that it computes" in report.stages[1].detail
+
+
+def test_a_step_that_this_machine_cannot_lower_has_no_verdict():
+    """Not even where nothing else was found: a TPU was not asked."""
+
+    def step(features, labels):
+        images, size = tf.reshape(features["x"], [-1, 2, 3, 1]), tf.cast(labels[0], tf.int32) + 4
+        with tf.GradientTape() as tape:
+            tape.watch(images)
+            large = tf.image.resize(images, [size, size], method="nearest")
+            loss = tf.reduce_mean(large)
+        return loss + tf.reduce_mean(tape.gradient(loss, images))
+
+    batch = next(iter(examples().batch(64)))
+    report = dry_run(step, batch, stages=["read", "compile"], progress=False)
+    assert (report.verdict, report.findings) == ("could not run", []), str(report)
+    assert report.not_judged == ["the train step, which cannot be lowered here"]
+    assert (report.framework, report.backend, report.devices) == ("TensorFlow", "TensorFlow", 8)
+    reading_only = dry_run(step, batch, stages=["read"], progress=False)
+    assert reading_only.ready, "nothing was to be lowered"
