@@ -109,8 +109,8 @@ def _minutes(submitted: Sequence[Submission]) -> list[str]:
         for lab, each in submission.minutes.items():
             minutes[lab].append(each)
     return [
-        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from the first check to the last TODO solved, "
-        f"pauses included (median of {len(each)}); the lab states {sources.labs()[lab]['minutes']}"
+        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from the first check to the last TODO solved "
+        f"(median of {len(each)}, without long breaks); the lab states {sources.labs()[lab]['minutes']}"
         for lab, each in sorted(minutes.items())
     ]
 

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -36,6 +37,7 @@ _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
 # What macOS, Jupyter, Python and git leave in a folder; nobody hands it in.
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".DS_Store"}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_BREAK = 30  # minutes between two tries
 _DEEPEST = 8  # archives within archives
 _NONE = "is not a notebook (.ipynb)"
 _FOREIGN = "is not one of our labs: it names no TODO of one"
@@ -287,9 +289,10 @@ def _work_of_solution(lab: int) -> frozenset[str]:
 
 
 def writes(source: str, todo: str) -> bool:
-    """Whether a cell's text is an answer to a TODO: it has its comment, or gives a name that it asks for."""
-    names = "|".join(map(re.escape, handed_out(todos.lab_of(todo)).checks[todo]))
-    gives = rf"^[ ]*(?:(?:def|class) +({names})\b|({names})\b[^=\n]*=[^=])"
+    """Whether a cell's text is an answer to a TODO: it has its comment, or gives what its check asks for."""
+    asked = handed_out(todos.lab_of(todo)).checks[todo]
+    names = "|".join(re.escape(each.strip("'")) for each in asked)
+    gives = rf"^%%writefile +({names})$|^[ ]*((def|class) +({names})\b|({names})\b[^=\n]*=[^=])"
     return bool(re.search(rf"TODO {todo}\b|{gives}", source, re.M))
 
 
@@ -343,6 +346,8 @@ def _is_stored(node: ast.Name | ast.Attribute) -> bool:
 def _minutes(data: bytes) -> dict[int, float]:
     """Minutes from the first try to the last solution, of each lab in which all TODOs are solved.
 
+    A longer break does not count: the learner was doing something else.
+
     Args:
         data: the file of `lab_utils progress`: {"2a": {"first": seconds, "solved": seconds}, ...}.
 
@@ -360,8 +365,9 @@ def _minutes(data: bytes) -> dict[int, float]:
     minutes = {}
     for lab in sources.paths():
         if (ids := sources.ids(lab)) and times.keys() >= set(ids):
-            first = min(times[id][0] for id in ids)
-            minutes[lab] = (max(times[id][1] for id in ids) - first) / 60
+            moments = sorted(moment for id in ids for moment in times[id])
+            gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
+            minutes[lab] = sum(gap for gap in gaps if gap <= 60 * _BREAK) / 60
     return minutes
 
 

@@ -39,7 +39,7 @@ _MOST_MISSING = 10  # modules of another place that one cell may import
 _TEXT = Path(__file__).with_name("kernel.py").read_text(encoding="utf-8")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LINE = re.compile(r"^(?:Cell In\[\d+\], line |-+> )(\d+)", re.M)  # IPython 9 and 7
-_SYNTAX = re.compile(r" \([^()]*, line \d+\)$")  # the cell by IPython's name
+_SYNTAX = re.compile(r" \([^()]*, line (\d+)\)$")  # the cell by IPython's name
 
 
 def main() -> None:
@@ -217,7 +217,9 @@ class _Kernel:
 
     def __exit__(self, *raised: Any) -> None:
         self._closed.set()
-        self._stack.close()
+        self._kill()
+        with contextlib.suppress(Exception):  # of a kernel whose connections are broken
+            self._stack.close()
 
     def run(self, source: str, seconds: float, history: bool = True) -> _Reply:
         """Runs code as a cell.
@@ -232,12 +234,18 @@ class _Kernel:
             self._client.execute_cell(cell, 0, store_history=history)
         except DeadKernelError:
             raise _Ended(self._limit or Result(ENDED, "Its process ended.")) from None
+        except (
+            Exception
+        ) as error:  # it has written into its own connections, or replaced what writes there
+            why = f"Its process sent what cannot be read ({type(error).__name__})."
+            raise _Ended(self._limit or Result(ENDED, why)) from None
         finally:
             with self._lock:
                 self._began, limit, self._limit = 0.0, self._limit, None
+        text = self._last.get("evalue", "")
         lines = _LINE.findall(_COLOUR.sub("", "\n".join(self._last.get("traceback", []))))
-        text = _SYNTAX.sub("", self._last.get("evalue", ""))
-        return _Reply(limit, self._last.get("ename", ""), text, (lines or [""])[-1])
+        lines += _SYNTAX.findall(text)
+        return _Reply(limit, self._last.get("ename", ""), _SYNTAX.sub("", text), (lines or [""])[-1])
 
     def call(self, function: str, *arguments: Any, seconds: float = 60) -> _Reply:
         """Runs a function of `kernel` there."""
