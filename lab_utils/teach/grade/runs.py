@@ -14,7 +14,7 @@ import psutil
 from lab_utils.check.setup import SILENCE
 from lab_utils.common import scratch
 from lab_utils.dry_run import cache
-from lab_utils.teach.grade.submissions import ROOT, Submission, handed_out, writes
+from lab_utils.teach.grade.submissions import Submission, handed_out, writes
 
 _FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
 _QUIET = {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "3", SILENCE: "1"}
@@ -99,7 +99,6 @@ def grade(submission: Submission, limits: Limits) -> Graded:
             "cells": [asdict(cell) for cell in submission.cells],
             "checks": lab.checks,
             "limits": asdict(limits),
-            "root": str(ROOT),
         },
         limits.total + _GRACE,
     )

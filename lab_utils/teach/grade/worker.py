@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
 from lab_utils.teach.grade.runs import ENDED, INCORRECT, MEMORY, TIMED_OUT, Limits, Result
+from lab_utils.teach.grade.submissions import ROOT
 from lab_utils.teach.marks import CHECK
 
 _TICK = 0.5  # seconds between two looks at time and memory
@@ -57,7 +59,7 @@ def main() -> None:
         json.dump(told, output)
 
 
-class _Ended(Exception):
+class Ended(Exception):
     """The kernel has ended; `limit` says why."""
 
     def __init__(self, limit: Result) -> None:
@@ -87,9 +89,9 @@ class _Grading:
         while not problem and self._open():
             self._now = ""
             try:
-                with _Kernel(self._limits, self._end) as kernel:
+                with Kernel(self._limits, self._end) as kernel:
                     self._run_all(kernel)
-            except _Ended as ended:
+            except Ended as ended:
                 problem = self._without(ended.limit)
             except (_OwnCellFailed, RuntimeError) as error:  # nbclient: no kernel
                 problem = f"the lab's own cells do not run here ({error})"
@@ -103,7 +105,7 @@ class _Grading:
     def _open(self) -> list[str]:
         return [id for id in self._job["checks"] if id not in self._results]
 
-    def _run_all(self, kernel: "_Kernel") -> None:
+    def _run_all(self, kernel: "Kernel") -> None:
         kernel.call("prepare")
         given = [{"label": "", "source": each, "own": False} for each in self._job["given"]]
         waiting = [*given, *self._job["cells"]]
@@ -113,9 +115,11 @@ class _Grading:
             waiting = failed if len(failed) < len(waiting) else []
         for id in self._open():
             self._now = id
-            self._results[id] = self._judge(kernel, id)
+            result, ours = kernel.judge(id, self._job["checks"][id])
+            self._results[id] = result
+            self._ours += [id] if ours else []
 
-    def _run(self, kernel: "_Kernel", cell: dict[str, Any]) -> str:
+    def _run(self, kernel: "Kernel", cell: dict[str, Any]) -> str:
         """Runs a cell; returns the kind of its error."""
         self._now, source, own = cell["label"], cell["source"], cell["own"]
         check = None if own else CHECK.search(source)
@@ -136,18 +140,6 @@ class _Grading:
             self._results[check[1]] = reply.limit
         return reply.error
 
-    def _judge(self, kernel: "_Kernel", id: str) -> Result:
-        answer = Path(secrets.token_hex(16)).resolve()
-        arguments = self._job["checks"][id], self._job["root"], str(answer)
-        reply = kernel.call("judge", id, *arguments, seconds=self._limits.step)
-        if reply.limit:
-            return reply.limit
-        if not answer.exists():
-            return Result(INCORRECT, f"Your code raised {reply.error}: {reply.text}"[:_MOST])
-        status, why, ours = ast.literal_eval(answer.read_text())
-        self._ours += [id] if ours else []
-        return Result(status, why[:_MOST])
-
     def _without(self, limit: Result) -> str:
         """What ended the kernel is left out in the next one; a problem where there will be none."""
         label = self._now
@@ -167,7 +159,7 @@ class _Grading:
 
 
 @dataclass
-class _Reply:
+class Reply:
     """How code ended in the kernel: the limit that it met, or the kind, text and line of an error."""
 
     limit: Result | None = None
@@ -186,7 +178,7 @@ class _Client(NotebookClient):
         """Drops what a widget says."""
 
 
-class _Kernel:
+class Kernel:
     """Context manager: a kernel in a folder of its own, which runs one cell at a time under limits."""
 
     def __init__(self, limits: Limits, end: float) -> None:
@@ -197,7 +189,7 @@ class _Kernel:
         self._last: dict[str, Any] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> "_Kernel":
+    def __enter__(self) -> "Kernel":
         # This environment's own kernel, whatever kernels the machine has installed.
         specs = KernelSpecManager(kernel_dirs=[])
         self._client = _Client(
@@ -221,11 +213,11 @@ class _Kernel:
         with contextlib.suppress(Exception):  # of a kernel whose connections are broken
             self._stack.close()
 
-    def run(self, source: str, seconds: float, history: bool = True) -> _Reply:
+    def run(self, source: str, seconds: float, history: bool = True) -> Reply:
         """Runs code as a cell.
 
         Raises:
-            _Ended: the kernel ended.
+            Ended: the kernel ended.
         """
         cell = nbformat.v4.new_code_cell(source)
         with self._lock:
@@ -233,24 +225,45 @@ class _Kernel:
         try:
             self._client.execute_cell(cell, 0, store_history=history)
         except DeadKernelError:
-            raise _Ended(self._limit or Result(ENDED, "Its process ended.")) from None
+            raise Ended(self._limit or Result(ENDED, "Its process ended.")) from None
         except (
             Exception
         ) as error:  # it has written into its own connections, or replaced what writes there
             why = f"Its process sent what cannot be read ({type(error).__name__})."
-            raise _Ended(self._limit or Result(ENDED, why)) from None
+            raise Ended(self._limit or Result(ENDED, why)) from None
         finally:
             with self._lock:
                 self._began, limit, self._limit = 0.0, self._limit, None
         text = self._last.get("evalue", "")
         lines = _LINE.findall(_COLOUR.sub("", "\n".join(self._last.get("traceback", []))))
         lines += _SYNTAX.findall(text)
-        return _Reply(limit, self._last.get("ename", ""), _SYNTAX.sub("", text), (lines or [""])[-1])
+        return Reply(limit, self._last.get("ename", ""), _SYNTAX.sub("", text), (lines or [""])[-1])
 
-    def call(self, function: str, *arguments: Any, seconds: float = 60) -> _Reply:
+    def call(self, function: str, *arguments: Any, seconds: float = 60) -> Reply:
         """Runs a function of `kernel` there."""
         text = f"{_TEXT}\n{function}(*{arguments!r})"
         return self.run(f"exec({text!r}, {{'__name__': 'grader'}})", seconds, history=False)
+
+    def judge(self, todo: str, arguments: Sequence[str]) -> tuple[Result, bool]:
+        """Our verdict on a TODO, and whether it is on an object of our own.
+
+        Args:
+            todo: its id.
+            arguments: of its check, as expressions of the notebook's names.
+
+        Raises:
+            Ended: the kernel ended.
+        """
+        answer = Path(secrets.token_hex(16)).resolve()
+        given = todo, list(arguments), str(ROOT), str(answer)
+        reply = self.call("judge", *given, seconds=self._limits.step)
+        if reply.limit:
+            return reply.limit, False
+        if not answer.exists():
+            return Result(INCORRECT, f"Your code raised {reply.error}: {reply.text}"[:_MOST]), False
+        status, why, ours = ast.literal_eval(answer.read_text())
+        answer.unlink()
+        return Result(status, why[:_MOST]), ours
 
     def _keep(self, execute_reply: dict[str, Any], **_: Any) -> None:
         self._last = execute_reply["content"]
