@@ -19,9 +19,9 @@ import psutil
 import pytest
 
 from lab_utils.check import sources, todos
-from lab_utils.grade import main
 from lab_utils.teach import pages
 from lab_utils.teach.grade import page, runs, submissions
+from lab_utils.teach.grade.__main__ import main
 
 NAME = made_up_class.NAME
 STATIC = "03_static_shapes.ipynb"

@@ -32,9 +32,7 @@ from lab_utils.teach.grade.submissions import ROOT
 from lab_utils.teach.marks import CHECK
 
 _TICK = 0.5  # seconds between two looks at time and memory
-_LONGER = (
-    5  # times the limit of a step, for a cell as it was handed out: an experiment of the lab's
-)
+_LONGER = 5  # times the limit of a step, for a cell as it was handed out
 _STUBBORN = 5  # seconds in which code should end after Ctrl-C
 _MOST = 4000  # characters of a message
 _MOST_MISSING = 10  # modules of another place that one cell may import
@@ -67,7 +65,7 @@ class Ended(Exception):
         self.limit = limit
 
 
-class _OwnCellFailed(Exception):
+class _LabCellFailed(Exception):
     """A cell as it was handed out does not run on this machine."""
 
 
@@ -93,7 +91,7 @@ class _Grading:
                     self._run_all(kernel)
             except Ended as ended:
                 problem = self._without(ended.limit)
-            except (_OwnCellFailed, RuntimeError) as error:  # nbclient: no kernel
+            except (_LabCellFailed, RuntimeError) as error:  # nbclient: no kernel
                 problem = f"the lab's own cells do not run here ({error})"
         return {
             "problem": problem,
@@ -129,7 +127,7 @@ class _Grading:
             if reply.error != "ModuleNotFoundError":
                 break
             if not own:
-                raise _OwnCellFailed(reply.text)
+                raise _LabCellFailed(reply.text)
             kernel.call("stand_in", reply.text)
         self._cells.pop(self._now, None)
         if reply.limit or reply.error:
@@ -226,9 +224,8 @@ class Kernel:
             self._client.execute_cell(cell, 0, store_history=history)
         except DeadKernelError:
             raise Ended(self._limit or Result(ENDED, "Its process ended.")) from None
-        except (
-            Exception
-        ) as error:  # it has written into its own connections, or replaced what writes there
+        except Exception as error:
+            # It has written into its own connections, or replaced what writes there.
             why = f"Its process sent what cannot be read ({type(error).__name__})."
             raise Ended(self._limit or Result(ENDED, why)) from None
         finally:
@@ -242,7 +239,11 @@ class Kernel:
     def call(self, function: str, *arguments: Any, seconds: float = 60) -> Reply:
         """Runs a function of `kernel` there."""
         text = f"{_TEXT}\n{function}(*{arguments!r})"
-        return self.run(f"exec({text!r}, {{'__name__': 'grader'}})", seconds, history=False)
+        return self.run(
+            f"__import__('builtins').exec({text!r}, {{'__name__': 'grader'}})",
+            seconds,
+            history=False,
+        )
 
     def judge(self, todo: str, arguments: Sequence[str]) -> tuple[Result, bool]:
         """Our verdict on a TODO, and whether it is on an object of our own.
@@ -260,7 +261,8 @@ class Kernel:
         if reply.limit:
             return reply.limit, False
         if not answer.exists():
-            return Result(INCORRECT, f"Your code raised {reply.error}: {reply.text}"[:_MOST]), False
+            why = f"Your code raised {reply.error}: {reply.text}"[:_MOST]
+            return Result(INCORRECT, why if reply.error else "The check gave no verdict."), False
         status, why, ours = ast.literal_eval(answer.read_text())
         answer.unlink()
         return Result(status, why[:_MOST]), ours
