@@ -50,6 +50,7 @@ class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
     most_steps = None
+    framework, backend = "a made-up framework", "TensorFlow"
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
@@ -109,6 +110,8 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
 def test_the_required_rate_is_that_of_a_hosts_cores_at_the_bound():
     cost = made.train_step().cost
     assert feed_stage.required_rate(cost, "v3:4x4") == pytest.approx(3663 * 8, rel=1e-3)
+    one_host, two_hosts = (feed_stage.required_rate(cost, f"v5e:{size}") for size in ("2x4", "4x4"))
+    assert one_host == 2 * two_hosts  # eight chips on one host, four on each of several
     cost.step_seconds = Figure("least time a step", 1e-6, "s", Kind.DERIVED)
     with pytest.raises(feed_stage.Skip, match="less than what any step costs"):
         feed_stage.required_rate(cost, "v3:4x4")

@@ -6,7 +6,13 @@ Sources, read on 2026-11-21:
   jax: jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py (per core), for v2 and TPU7x
   libtpu: the limit that libtpu's own out-of-memory message names ("exceeds available HBM (7.48G)")
   bus: numbers on the PCI bus, jax 0.10.2, jax/_src/hardware_utils.py; v2 and v3 share one
-Where they differ (v3's peak: 123 TFLOP/s in the docs, 140 in jax) the docs are taken.
+  hosts: the docs of v5e and v6e (virtual machines of 1, 4 or 8 chips), and ray-project/ray pull 62526 of
+    2026-04-11 (a slice of up to 8 chips is one machine's, a larger one has machines of 4; a 2x4 can also
+    be had as two machines of 4), read 2026-11-27
+Where they differ the docs are taken:
+  v3: 123 TFLOP/s and 900 GB/s in the docs, 140 and 825 in jax
+  v5e: 819 GB/s in the docs; 800 GiB/s, which are 859 GB/s, in a later copy of that page; 820 in jax
+  v5p: 2,765 GB/s in the docs, 2,460 in jax
 """
 
 import math
@@ -32,7 +38,7 @@ class Chip:
         flops: peak of the chip in bfloat16, FLOP/s.
         bandwidth: of the chip's HBM, bytes/s.
         limit: bytes of HBM that the compiler lets one replica's program use.
-        cores_per_host: of the hosts that it is sold with.
+        cores_per_host: of the hosts that it is sold with, where a slice has several of them.
         axes: of its topologies: 2 (a torus of AxB chips) or 3 (AxBxC).
         pod: chips of the largest slice.
         example: a small topology that libtpu compiles for.
@@ -40,6 +46,7 @@ class Chip:
         pci: its device number on the PCI bus.
         pjrt: TensorFlow drives it through PJRT; the older ones through the stream executor.
         megacore: JAX drives the cores of a chip as one device.
+        one_host: cores of the largest slice that one host feeds, where these are more than `cores_per_host`.
         source: of `flops` and `bandwidth`.
     """
 
@@ -57,6 +64,7 @@ class Chip:
     source: str = _DOCS
     pjrt: bool = True
     megacore: bool = False
+    one_host: int = 0
 
     @property
     def flops_per_core(self) -> float:
@@ -84,11 +92,11 @@ CHIPS = {
         Chip("v4", 2, 275e12, 1200e9, int(15.25 * GIB), 8, axes=3, pod=4096, example="v4:2x2x1",
              jax_kinds=("TPU v4",), pci="0x005e", pjrt=False, megacore=True),
         Chip("v5e", 1, 197e12, 819e9, int(15.75 * GIB), 4, axes=2, pod=256, example="v5e:1x1",
-             jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063"),
+             jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063", one_host=8),
         Chip("v5p", 1, 459e12, 2765e9, int(95.74 * GIB), 4, axes=3, pod=8960, example="v5p:2x2x1",
              jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062"),
         Chip("v6e", 1, 918e12, 1638e9, int(31.25 * GIB), 4, axes=2, pod=256, example="v6e:1x1",
-             jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f"),
+             jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f", one_host=8),
         Chip("tpu7x", 2, 2307e12, 7400e9, int(94.75 * GIB), 8, axes=3, pod=9216,
              example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076",
              source=f"{_DOCS}; bandwidth from {_JAX}"),
@@ -182,9 +190,13 @@ def cores(topology: str) -> int:
 
 
 def cores_per_host(topology: str) -> int:
-    """Cores that one host of the topology feeds. Raises BadTopology."""
+    """Cores that one host of the topology feeds; the most, where it is sold in two ways.
+
+    Raises:
+        BadTopology: as `parse`.
+    """
     chip, total = parse(topology)
-    return min(chip.cores_per_host, total)
+    return total if total <= chip.one_host else min(chip.cores_per_host, total)
 
 
 @dataclass(frozen=True)
