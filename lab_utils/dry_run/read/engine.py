@@ -109,6 +109,6 @@ def apply_rules(facts: Facts) -> tuple[list[Finding], list[str]]:
             except Unavailable as why:
                 left_out.setdefault(str(why), set()).update(item.ids)
     return findings, [
-        f"{', '.join(sorted(ids))}, of {facts.mode.activity}: {why}."
+        f"{', '.join(sorted(ids))}, of {facts.mode.activity}: {why.rstrip('.')}."
         for why, ids in left_out.items()
     ]

@@ -15,6 +15,8 @@ from lab_utils.dry_run.workload import Inputs, Observed, Trace
 from lab_utils.estimator import tf
 from lab_utils.port import contrib
 
+_STOPPED = "its graph could not be built: fix what trace found first"
+
 
 class EstimatorFacts(Facts):
     """Of one mode of a TPUEstimator.
@@ -55,14 +57,14 @@ class EstimatorFacts(Facts):
     def graph(self) -> Any:
         """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
         if self._trace.core_graph is None:
-            raise Unavailable("its graph could not be built as far as model_fn")
+            raise Unavailable(_STOPPED)
         return self._trace.core_graph
 
     @fact
     def spec(self) -> Any:
         """What model_fn returned."""
         if self._trace.spec is None:
-            raise Unavailable("model_fn did not return")
+            raise Unavailable(_STOPPED)
         return self._trace.spec
 
     @fact
@@ -107,6 +109,8 @@ class EstimatorFacts(Facts):
     @fact
     def pipeline(self) -> Pipeline:
         """What input_fn makes of the mode's batch size."""
+        if self.error is not None and self._trace.core_graph is None:
+            raise Unavailable(_STOPPED)
         if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
             raise Unavailable("it got no input_fn of its own")
         return self._called("called once more, input_fn raised")
@@ -133,7 +137,8 @@ class EstimatorFacts(Facts):
         try:
             return Pipeline.of(self._trace, self._estimator, self.input_fn, times=times)
         except Exception as error:  # whatever input_fn raises; it may hold an assertion of its own
-            raise Unavailable(f"{what} {in_words(error)}") from error
+            again = self.error is not None  # what stopped the graph, most likely
+            raise Unavailable(_STOPPED if again else f"{what} {in_words(error)}") from error
 
     @fact
     def functions_of_input(self) -> list[Any]:
