@@ -38,7 +38,8 @@ DRY_RUN = (
     ("frontends", "stages"),
     ("api",),
     ("", "target"),
-    ("inspect", "__main__"),
+    ("inspect", "isolation"),
+    ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
 

@@ -25,7 +25,8 @@ from lab_utils.check import (
     todos,
     working,
 )
-from lab_utils.check.outcome import CannotCheck, Status, Wrong
+from lab_utils.check.labs.decisions import expect_order
+from lab_utils.check.outcome import CallError, CannotCheck, Status, Wrong
 from lab_utils.check.same import difference
 
 # A check's function, in a file of the package as those of the labs are.
@@ -47,9 +48,10 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.setattr(progress, "_memory", None)
-    monkeypatch.setattr(runner, "statuses", {})
+    monkeypatch.setattr(runner, "right_objects", {})
     monkeypatch.setattr(runner, "hint_counts", {})
-    entries = [todos.Todo(id, NAMES["double"], ("First.", "Second.")) for id in ("99a", "99b")]
+    hints, names = ("First.", "Second."), ["twice"]
+    entries = [todos.Todo(id, NAMES["double"], hints, names) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
 
@@ -117,12 +119,45 @@ def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right
     monkeypatch, capsys
 ):
     monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(twice="ours"))
-    check("99a", lambda x: 2 * x)
-    assert working("mine", "99a") == "mine"
-    assert working("mine", "99b", "99a") == "ours"
+
+    def mine(x):
+        return 2 * x
+
+    assert working(mine, "99a") == "ours"
+    assert capsys.readouterr().out == "Not solved yet: TODO 99a. This cell uses our twice.\n"
+    check("99a", mine)
+    assert working(mine, "99a") is mine and not capsys.readouterr().out
+    assert working(mine, "99b", "99a") == "ours"
     assert capsys.readouterr().out == "Not solved yet: TODO 99b. This cell uses our twice.\n"
-    check("99a", lambda x: x)
-    assert working("mine", "99a") == "ours"
+
+
+def test_working_keeps_to_the_object_that_was_right_and_says_where_it_is_another(capsys):
+    def mine(x):
+        return 2 * x
+
+    check("99a", mine)
+    check("99a", lambda x: x)  # a wrong experiment changes nothing
+    assert working(mine, "99a") is mine and not capsys.readouterr().out
+    assert working(lambda x: x + 1, "99a") is mine, "written again and not checked"
+    assert 'run check("99a", twice) again' in capsys.readouterr().out
+
+
+def test_working_knows_a_dict_that_was_changed_in_its_place(lab, capsys):
+    lab[0] = todos.Todo("99a", lambda answers: "Right.", (), ["answers"])
+    answers = {"a": 1}
+    check("99a", answers)
+    assert working({"a": 1}, "99a") == answers and not capsys.readouterr().out
+    answers["a"] = 2
+    assert working(answers, "99a") == {"a": 1}
+    assert "answers is not the one that was right" in capsys.readouterr().out
+
+
+def test_a_todo_of_an_earlier_session_is_not_called_unsolved(monkeypatch, capsys):
+    monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(twice="ours"))
+    check("99a", lambda x: 2 * x)
+    runner.right_objects.clear()  # as in a new kernel
+    assert working(None, "99a") == "ours"
+    assert "Not checked since this notebook was started: TODO 99a." in capsys.readouterr().out
 
 
 def test_hints_come_one_by_one():
@@ -155,12 +190,36 @@ def test_predictions_wait_for_the_comparison():
 
 
 def test_names_that_do_not_exist_and_wrong_calls_say_what_to_write():
-    with pytest.raises(ValueError, match="there is no TODO 99z: this lab has 99a, 99b"):
-        check("99z", 1)
-    with pytest.raises(ValueError, match="a TODO is named like '1a'"):
-        hint("first")
-    with pytest.raises(TypeError, match=r"write: check\('99a', twice\)"):
-        check("99a", 1, 2)
+    for call, words in (
+        (lambda: check("99z", 1), "There is no TODO 99z: this lab has 99a, 99b."),
+        (lambda: check(0, 1), 'A TODO is named like "1a", in quotes, not 0.'),
+        (lambda: hint("first"), """A TODO is named like "1a", in quotes, not 'first'."""),
+        (lambda: check("99a", 1, 2), 'Write: check("99a", twice)'),
+    ):
+        with pytest.raises(CallError, match=re.escape(words)) as raised:
+            call()
+        assert raised.value._render_traceback_() == [words], "one sentence, without a stack"
+
+
+def test_a_value_in_the_place_of_a_function_is_told_as_such(monkeypatch):
+    monkeypatch.setattr(sources, "text", lambda number: "def twice(x):\n    return 2 * x\n")
+    told = check("99a", 6)
+    assert told.status is Status.INCORRECT
+    assert told.why.startswith("twice should be a function; this is an int. Hand over")
+
+
+def test_an_iterator_of_the_learner_that_ends_early_is_the_learners_error(lab):
+    def once(twice):
+        return twice(3)
+
+    def in_cases(twice):
+        yield "3 doubled", twice(3)
+        return "Doubled."
+
+    for function in (once, in_cases):
+        lab[0] = todos.Todo("99a", function, (), ["twice"])
+        told = check("99a", lambda x: next(iter(())))
+        assert told.status is Status.INCORRECT and "StopIteration" in told.why, function
 
 
 def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch, capsys):
@@ -179,7 +238,8 @@ def test_cases_are_compared_with_the_solution_and_slips_are_told(lab, monkeypatc
         yield "0.5 doubled", twice(0.5)
         return "Doubled."
 
-    lab[0] = todos.Todo("99a", double, (), "", {"2 * x -> x ** 2": "That is the square."})
+    square = todos.Slip("2 * x", "x ** 2", "That is the square.")
+    lab[0] = todos.Todo("99a", double, (), ["twice"], "", [square])
     ours = types.SimpleNamespace(twice=lambda x: 2 * x)
     monkeypatch.setattr(sources, "solved", lambda number: ours)
     monkeypatch.setattr(sources, "text", lambda number: "def twice(x):\n    return 2 * x\n")
@@ -315,3 +375,48 @@ def test_the_command_imports_no_framework():
     code = "import sys; from lab_utils.__main__ import main; sys.argv[1:] = ['progress']; main()"
     probe = f"{code}; assert not {{'tensorflow', 'jax'}} & sys.modules.keys()"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+def test_an_order_is_right_where_each_cause_stands_before_its_effect():
+    why = {"BA": "B feeds A.", "AC": "A stops C."}
+    for order in ("BACD", "b, a, d, c", ["D", "B", "A", "C"]):
+        expect_order(order, "BACD", why)
+    with pytest.raises(
+        Wrong, match=re.escape("1 of 2 causes stand before their effects.\nB feeds A.")
+    ):
+        expect_order("ABCD", "BACD", why)
+    for order in ("BAC", "BACDD", "BACX"):
+        with pytest.raises(Wrong, match="each once"):
+            expect_order(order, "BACD", why)
+
+
+def test_progress_notes_when_a_todo_was_first_tried_and_when_it_was_solved(
+    monkeypatch, tmp_path, capsys
+):
+    clock = iter([1000, 1600, 9000, 9060])
+    monkeypatch.setattr(progress.time, "time", lambda: next(clock))
+    check("99a", ...)  # an open one is no try
+    check("99a", lambda x: x)
+    check("99a", lambda x: 2 * x)
+    check("99a", lambda x: 2 * x)
+    check("99b", lambda x: x)
+    check("99b", lambda x: 2 * x)
+    noted = {"99a": {"first": 1000, "solved": 1600}, "99b": {"first": 9000, "solved": 9060}}
+    assert progress.times() == noted
+    assert progress.minutes(["99a", "99b"]) == 11, "the long break between them is left out"
+    assert progress.show(["--hand_in", str(tmp_path / "progress.json")]) == 0
+    assert json.loads((tmp_path / "progress.json").read_text()) == noted
+    assert "the times of 2 TODOs, and nothing else" in capsys.readouterr().out
+
+
+def test_a_solution_that_is_shown_after_the_todo_was_right_is_not_counted(monkeypatch):
+    monkeypatch.setattr(sources, "regions", lambda lab: {"99a": ["    return 2"]})
+    check("99a", lambda x: 2 * x)
+    solution("99a")
+    assert progress.todos("shown") == set()
+
+
+def test_a_progress_of_an_earlier_edition_has_no_times():
+    progress.file().parent.mkdir(parents=True)
+    progress.file().write_text('{"done": ["99a"], "shown": [], "predictions": {}}')
+    assert progress.todos("done") == {"99a"} and progress.times() == {}

@@ -41,8 +41,23 @@ class Wrong(Exception):
     """Raised by a check's function: what is wrong, in the learner's terms."""
 
 
+class NotAttempted(Exception):
+    """Raised by a check's function where nothing was written yet: what is to be done first."""
+
+
 class CannotCheck(Exception):
     """Raised by a check's function: what this machine lacks for it."""
+
+
+class WithoutStack:
+    """An exception of which a notebook shows the message only."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class CallError(WithoutStack, ValueError):
+    """A call that names no TODO, or hands over another number of objects than it asks for."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Session:
         result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
         not_checked: what was left out, and why.
+        not_judged: the steps that could not be lowered here: there is no verdict without them.
     """
 
     workload: Workload
@@ -44,6 +45,7 @@ class Session:
     compiled: list[CompiledStep] = field(default_factory=list)
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
     _traces: list[Trace] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
 
@@ -56,6 +58,17 @@ class Session:
         if self._traces is None:
             self._traces = self.workload.trace(self.cores)
         return self._traces
+
+    @property
+    def devices(self) -> int | None:
+        """How many cores take part in the train step: one where a JAX step has no sharding.
+
+        None for a JAX step that was not lowered: then it is not known.
+        """
+        program = self._programs.get(Mode.TRAIN)
+        if isinstance(program, Program) and program.partition is not None:
+            return program.partition.cores
+        return None if self.workload.backend == "JAX" else self.cores
 
     def modes_to_compile(self) -> list[Mode]:
         """Training, and evaluation where its graph was built."""
@@ -94,6 +107,8 @@ class Session:
         detail = f"the {mode} step cannot be lowered: {first_line(error)}"
         if error.only_here:
             where = f" (at {error.where})" if error.where else ""
+            step = f"the {mode} step, which cannot be lowered here"
+            self.not_judged += [] if step in self.not_judged else [step]
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
         finding = error.finding()
         lines = {old.place.source_line for result in self.results for old in result.findings}
@@ -107,7 +122,7 @@ def leaves_room(program: Program) -> bool:
     return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of a message that says something, at most 160 characters."""
     lines = [line.strip() for line in without_stacks(error).splitlines()]
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
@@ -116,11 +131,11 @@ def first_line(error: Exception) -> str:
     return textwrap.shorten(next(reasons, ""), 160)
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """Type and first line of an exception, and the learner's line where it passed through one."""
     return f"{type(error).__name__}: {first_line(error)}".removesuffix(": ") + at(error)
 
 
-def at(error: Exception) -> str:
+def at(error: BaseException) -> str:
     """ " (at FILE:LINE ...)": the learner's line that an exception passed through; "" where it did not."""
     return f" (at {where})" if (where := place(error)) else ""

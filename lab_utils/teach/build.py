@@ -24,6 +24,7 @@ from unittest import mock
 
 import nbformat
 
+from lab_utils.check.programs import expand
 from lab_utils.check.setup import SILENCE
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
@@ -75,10 +76,12 @@ class NotebookError(Exception):
 
 
 def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
-    """The lab of a source: starters, the set-up cell, long given cells folded, links to open it elsewhere."""
+    """The lab of a source: starters, the set-up cell, folded cells, links to open it elsewhere."""
     notebook = _with_cells(source, starter, course)
     for cell in notebook.cells:
-        if "given" in cell.metadata.get("tags", []) and cell.source.count("\n") >= FOLDED:
+        tags = cell.metadata.get("tags", [])
+        long = "given" in tags and cell.source.count("\n") >= FOLDED
+        if long or minutes.FOLDED in tags:
             cell.metadata["jupyter"] = {"source_hidden": True}
     if opened := links(course, name):
         heading, newline, rest = notebook.cells[0].source.partition("\n")
@@ -142,7 +145,7 @@ def _with_cells(
     for cell in notebook.cells:
         if cell.cell_type == "code":
             is_set_up = cell.source.endswith("ready()")
-            cell.source = setup_cell(course) if is_set_up else change(cell.source)
+            cell.source = setup_cell(course) if is_set_up else change(expand(cell.source))
     return notebook
 
 

@@ -56,7 +56,10 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
     flops, bytes_ = cost["flops"], cost["bytes"]
     kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
     bound = chip.roofline(flops, bytes_)
-    rate = bound.examples_per_second(compiled.program.per_core_batch)
+    rate = None
+    if bound.seconds:  # a step that computes nothing takes no time
+        per_second = bound.examples_per_second(compiled.program.per_core_batch)
+        rate = Figure("examples a core, at most", per_second, "examples/s", Kind.DERIVED)
     compiled.step.cost = Cost(
         flops=Figure("FLOPs a step", flops, "FLOP", kind),
         bytes=Figure("HBM traffic a step", bytes_, "B", kind),
@@ -67,7 +70,7 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
             "HBM bandwidth of a core", bound.peak_bandwidth, "B/s", Kind.QUOTED, chip.source
         ),
         step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
-        examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
+        examples_per_second=rate,
         all_reduce_bytes=Figure(
             "all-reduce a step", float(summary.collectives.total()), "B", Kind.COMPILER
         ),

@@ -27,6 +27,8 @@ from lab_utils.estimator import tf, v1
 class EstimatorWorkload(Workload):
     """A TPUEstimator with its input functions."""
 
+    framework = "TPUEstimator"
+
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):
             kind = type(inputs.train).__name__
@@ -39,11 +41,12 @@ class EstimatorWorkload(Workload):
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
-        return trace(self.estimator, self.inputs, cores=cores)
+        return trace(self.estimator, self.inputs, cores=cores, calls=self.observed.judged)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
-        return read(traces, self.estimator, self.inputs)
+        address = self.observed.address or _tpu_estimator.address(self.estimator)
+        return read(traces, self.estimator, self.inputs, address)
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""

@@ -10,18 +10,21 @@ import numpy as np
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import datasets
+from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
+from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
+_HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
 _ARGUMENTS = ("feature", "label", "label/weight")
 
 
@@ -44,6 +47,7 @@ class StepWorkload(Workload):
     where: Place
     trainable: Sequence[tf.Variable] | None = None
     one_batch = may_be_forward = False
+    framework = "TensorFlow"
     feed_place = Place(text="the dataset")
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
@@ -56,8 +60,12 @@ class StepWorkload(Workload):
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the train step of a core holds that a TPU would refuse, or a batch that does not fit it."""
-        unfit = datasets.unfit(self.batches, self.dataset, self.feed_place, cores)
-        return [unfit] if unfit else read_step(self.traced(cores))
+        outside = self.observed.outside
+        findings = [finding("TPU230", outside)] if outside else []
+        if unfit := datasets.unfit(self.batches, self.dataset, self.feed_place, cores):
+            return [*findings, unfit]
+        address = self.observed.address
+        return [*findings, *read_step(self.traced(cores), self.dataset, cores, address)]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -173,7 +181,17 @@ class FunctionWorkload(StepWorkload):
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
-        return trace_step(self.step, self.specs(cores, batch), cores)
+        traced = trace_step(self.step, self.specs(cores, batch), cores)
+        if not _computes(traced.graph):
+            raise InputUnfit(NOTHING_COMPUTED)
+        return traced
+
+
+def _computes(graph: Any) -> bool:
+    """Whether a traced step computes a result, or the value of a variable, from what it takes."""
+    needed = ancestors([tensor.op for tensor in graph.outputs] + list(graph.control_outputs))
+    takes = any(tensor.op in needed for tensor in graph.inputs)
+    return takes and any(op.type not in _HANDS_ON for op in needed)
 
 
 def _spec(array: Any) -> tf.TensorSpec:

@@ -18,7 +18,7 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
@@ -57,6 +57,8 @@ class JaxWorkload(Workload):
         TypeError, ValueError: as jax_calls.examples.
     """
 
+    framework = backend = "JAX"
+
     def __init__(
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
     ) -> None:
@@ -90,6 +92,8 @@ class JaxWorkload(Workload):
             raise self._refusal(error) from error
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
+        if not _jax.computes(traced.jaxpr.jaxpr):
+            raise InputUnfit(NOTHING_COMPUTED)
         return traced
 
     def _refusal(self, error: Exception) -> CannotLower:

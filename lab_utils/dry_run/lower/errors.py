@@ -53,7 +53,16 @@ class StepRaised(CannotLower):
 
 
 class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
+    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide.
+
+    Or nothing is computed from them.
+    """
+
+
+NOTHING_COMPUTED = (
+    "the step returns nothing that it computes from its arguments, so there is nothing to judge: return the "
+    "loss, the gradients or the new state"
+)
 
 
 def explain(error: Exception, graph: Any) -> CannotLower:

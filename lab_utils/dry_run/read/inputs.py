@@ -11,6 +11,7 @@ from lab_utils.common.figures import memory
 from lab_utils.common.source import place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -238,15 +239,35 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
         yield finding("TPU225", place(batch), dropped=rest, examples=number)
 
 
-def python(graph: Any, cores: int) -> Iterator[Finding]:
-    """A finding for each call of Python in an input pipeline; a note where `cores` are those of one host."""
+def python(graph: Any, cores: int, address: str = "") -> Iterator[Finding]:
+    """A finding for each call of Python in an input pipeline.
+
+    It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
+    """
     hosts = cores // _tpu_estimator.CORES_PER_HOST
     where = "One host can run it, if your program runs on that host."
     if hosts > 1:
         where = f"A TPU with {cores} cores has {hosts} hosts."
+    elif address:
+        where = (
+            "Your program looks for its TPU at a grpc:// address: the TPU's host runs the input pipeline in "
+            "a process of its own."
+        )
     for op in everywhere(graph):
         if "PyFunc" in op.type:
-            yield finding("TPU228", place(op), note=hosts <= 1, op=op.type, hosts=where)
+            yield finding(
+                "TPU228", place(op), note=not address and hosts <= 1, op=op.type, hosts=where
+            )
+
+
+def python_of_dataset(dataset: tf.data.Dataset, cores: int, address: str) -> Iterator[Finding]:
+    """The same of a dataset that fit or a strategy is given."""
+    waiting = [dataset]
+    while waiting:
+        current = waiting.pop()
+        for graph in _tensorflow.functions_of_dataset(current):
+            yield from python(graph, cores, address)
+        waiting += _tensorflow.inputs_of_dataset(current)
 
 
 def constants(graph: Any) -> Iterator[Finding]:

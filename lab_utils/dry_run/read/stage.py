@@ -15,11 +15,30 @@ from lab_utils.dry_run.read import training as read_training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.session import Session, Skip, in_words
 from lab_utils.dry_run.workload import Inputs, Trace
+from lab_utils.estimator import tf
 from lab_utils.port import contrib
 
 _TILE = 8  # rows of a tile in a core's memory
+# Of the rules of this stage, those that the programs of each backend, but for a TPUEstimator, go without.
+_LEFT_OUT = {
+    "TensorFlow": (
+        "What is read for a TPUEstimator only: gradients and train_op (TPU201, TPU215, TPU219), batch "
+        "normalisation, dropout and broadcasts in the model (TPU220, TPU223, TPU224, TPU227), the batch and "
+        "the checkpoints (TPU209, TPU210), and whether the input pipeline ends too early, repeats, shuffles "
+        "batches, drops or augments examples (TPU211, TPU212, TPU213, TPU214, TPU216, TPU218, TPU225, "
+        "TPU226)."
+    ),
+    "JAX": "The input pipeline of a JAX step, and the scale of its gradients on several cores: no rule reads "
+    "them.",
+}
+# The rules that read the input pipeline of each mode.
+_OF_INPUT = {
+    Mode.TRAIN: "TPU211, TPU214, TPU216, TPU218, TPU222, TPU226, TPU228",
+    Mode.EVAL: "TPU211, TPU212, TPU214, TPU222, TPU225, TPU226, TPU228",
+    Mode.PREDICT: "TPU211, TPU213, TPU214, TPU222, TPU226, TPU228",
+}
 
 
 def carry_out(session: Session) -> str:
@@ -28,9 +47,7 @@ def carry_out(session: Session) -> str:
     session.add(session.workload.read(traces, session.cores))
     session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
     if not traces:
-        session.not_checked.append(
-            "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
-        )
+        session.not_checked.append(_LEFT_OUT[session.workload.backend])
         return "program of train, its ops and types"
     modes = [trace.mode for trace in traces if trace.error is None]
     if not modes:
@@ -38,11 +55,12 @@ def carry_out(session: Session) -> str:
     return f"programs of {', '.join(modes)}"
 
 
-def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
+def read(traces: list[Trace], estimator: Any, inputs: Inputs, address: str = "") -> list[Finding]:
     """What the graphs and input functions of a TPUEstimator tell, each line and rule once.
 
     A trace that ended in an error is read as far as it came. The input functions are those that
-    were given to `trace`; each is called once more.
+    were given to `trace`; each is called once more. `address`: where the program looks for its TPU, if it
+    says.
     """
     settings = _tpu_estimator.settings(estimator)
     findings = []
@@ -56,14 +74,17 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
             findings += _checkpoints(settings.config, settings.model_fn)
             findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
         if not serving and (trace.error is None or trace.core_graph is not None):
-            findings += _input(trace, estimator, inputs, settings)
+            findings += _input(trace, estimator, inputs, address)
     return _once(findings)
 
 
-def read_step(concrete: Any) -> list[Finding]:
+def read_step(
+    concrete: Any, dataset: tf.data.Dataset | None, cores: int, address: str
+) -> list[Finding]:
     """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
 
-    `concrete` is the step as a ConcreteFunction of one core.
+    `concrete` is the step as a ConcreteFunction of one of `cores` cores, `dataset` its input pipeline, if
+    any. `address`: where the program looks for its TPU, if it says.
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
     ops = program.ops()
@@ -76,6 +97,8 @@ def read_step(concrete: Any) -> list[Finding]:
         *read_ops.float64(ops),
         *read_input.constants(concrete.graph),
     ]
+    if dataset is not None:
+        findings += read_input.python_of_dataset(dataset, cores, address)
     return _once(findings)
 
 
@@ -156,23 +179,25 @@ def _ops_of_predictions(trace: Trace, settings: Any) -> list[Any]:
     return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
 
 
-def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
+def _input(trace: Trace, estimator: Any, inputs: Inputs, address: str) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
     if inputs.borrows(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
         return
     try:
         pipeline = read_input.Pipeline.of(trace, estimator, input_fn)
-    except Exception:  # whatever input_fn raises is stage 1's finding
+    except Exception as error:
+        if trace.error is None:  # else it is stage 1's finding, if input_fn raised there, too
+            _unread(trace, _OF_INPUT[trace.mode], "called once more, input_fn raised", error)
         return
     yield from _batch_size(trace, estimator, input_fn, pipeline)
-    loop = settings.config.tpu_config.iterations_per_loop
+    loop = _tpu_estimator.settings(estimator).config.tpu_config.iterations_per_loop
     try:
         yield from read_input.length(pipeline, trace.mode, loop, input_fn)
     except read_input.Unknown as why:
         trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
     yield from read_input.constants(pipeline.graph)
-    yield from read_input.python(pipeline.graph, trace.cores)
+    yield from read_input.python(pipeline.graph, trace.cores, address)
     if trace.mode is Mode.TRAIN:
         yield from read_input.shuffling(pipeline)
     else:
@@ -192,7 +217,20 @@ def _batch_size(
         return
     try:
         twice = read_input.Pipeline.of(trace, estimator, input_fn, times=2)
-    except Exception:  # it may hold an assertion of its own: then nothing is known
+    except Exception as error:  # it may hold an assertion of its own
+        _unread(trace, "TPU214, TPU226", "asked for twice the batch size, input_fn raised", error)
         return
     if len(twice.shapes) == len(pipeline.shapes):
         yield from read_input.batch_size(pipeline, twice, input_fn)
+    else:
+        trace.not_checked.append(
+            f"The input pipeline of {trace.mode.activity} (TPU214, TPU226): asked for twice the batch size, "
+            "input_fn gave another number of tensors."
+        )
+
+
+def _unread(trace: Trace, rules: str, what: str, error: Exception) -> None:
+    """Notes which rules were left out of one mode, and why."""
+    trace.not_checked.append(
+        f"The input pipeline of {trace.mode.activity} ({rules}): {what} {in_words(error)}."
+    )

@@ -146,8 +146,20 @@ def feed_sentence(report: Outcome) -> str:
 
 
 def subject_line(report: Outcome) -> str:
-    """What was judged, for how many cores of which topology, and by which versions."""
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    return f"{report.subject}; {counted(report.cores, 'core')} of {report.topology}" + (
-        f"; {versions}" if versions else ""
-    )
+    """What was judged, as a program of what, for how many cores of which topology, and by which versions."""
+    parts = [report.subject]
+    if report.framework:
+        on = f" on {report.backend}" if report.backend != report.framework else ""
+        parts.append(f"{report.framework}{on}")
+    parts += [
+        _cores(report),
+        ", ".join(f"{name} {version}" for name, version in report.versions.items()),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _cores(report: Outcome) -> str:
+    whole = f"{counted(report.cores, 'core')} of {report.topology}"
+    if report.backend and report.devices is None:
+        return f"not lowered for the {whole}"
+    return whole if report.devices in (None, report.cores) else f"{report.devices} of the {whole}"

@@ -36,6 +36,10 @@ _EXCEPTIONS = (
     ("TPU114", r"_chief_hooks returned by EstimatorSpec is not supported"),
     ("TPU115", r"should have graph attribute that is equal to current graph"),
     ("TPU115", r"marked as not fetchable|The name '.*' refers to a Tensor which does not exist"),
+    (
+        "TPU115",
+        r"(Argument `fetch`|Fetch argument) .*(cannot be interpreted as a|has invalid type)",
+    ),
     ("TPU206", r"MergeSummary.* in a while loop"),
     ("TPU117", r"scaffold_fn returns None"),
     ("TPU118", r"depends on TPU computation|in a while loop|is out of scope"),
@@ -115,6 +119,11 @@ def _match(rows: tuple[tuple[str, str], ...], text: str) -> tuple[str, dict[str,
     return "", {}
 
 
+def is_fetch(error: Exception) -> bool:
+    """Whether an exception says that a session cannot fetch a tensor."""
+    return _match(_EXCEPTIONS, " ".join(str(error).split()))[0] == "TPU115"
+
+
 def _findings(trace: Trace) -> list[Finding]:
     findings = []
     ignored = [line for line in trace.log if "Scaffold is ignored" in line]
@@ -148,7 +157,7 @@ def _of_exception(trace: Trace) -> Finding:
     where = place(metric or trace.error)
     if not where and rule in _OF_THE_BATCH:
         where = _in_input(trace, rule, str(facts.get("dtype", facts.get("shape", ""))))
-    where = where or _fallback(trace, rule, text)
+    where = where or trace.error_at or _fallback(trace, rule, text)
     return finding(rule, where, message=f"{type(trace.error).__name__}: {text}", **facts)
 
 
