@@ -8,6 +8,7 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import moves_to_host, of_gradient
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
 from lab_utils.dry_run.read import randomness as read_random
@@ -92,7 +93,7 @@ def read_step(
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
     ops = program.ops()
-    unsupported = list(read_ops.unsupported(ops))
+    unsupported = list(read_ops.unsupported(ops, Api.STRATEGY))
     if moves_to_host(concrete.graph):  # each step then waits for the host
         unsupported = [replace(item, severity=Severity.NOTE) for item in unsupported]
     findings = [
