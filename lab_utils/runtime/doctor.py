@@ -103,7 +103,8 @@ def loaded() -> Check:
         if here and version != here:
             stale.append(f"{package} {here}, but {version} is installed now")
     state = f"has loaded {'; '.join(stale)}" if stale else "has loaded what is installed"
-    return Check(not stale, "kernel", state, "restart the kernel, and run this cell again")
+    remedy = "restart the kernel (Colab: Runtime > Restart session), and run this cell again"
+    return Check(not stale, "kernel", state, remedy)
 
 
 def tensorflow() -> Check:

@@ -5,6 +5,7 @@ from typing import Any
 
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
@@ -32,6 +33,7 @@ class EstimatorFacts(Facts):
         per_core_batch: of the mode; None where it does not divide.
         error: with which building the graph ended, if it did.
         summaries_of: the graph whose collections say which summaries the program knows to be dropped.
+        api: what the program trains with.
         on_host: the runtime moves ops that a TPU lacks to the host.
         old_program: it is one of TensorFlow 1, run with tf.contrib.
     """
@@ -50,7 +52,7 @@ class EstimatorFacts(Facts):
         self.steps = observed.steps()
         self.address = observed.address or _tpu_estimator.address(estimator)
         self.summaries_of = trace.core_graph
-        self.on_host = False
+        self.api, self.on_host = Api.ESTIMATOR, False
         self.old_program = contrib.installed()
 
     @fact
@@ -153,7 +155,7 @@ class StepFacts(Facts):
     """Of the train step of Keras, of a loop, or of a function.
 
     Attributes:
-        cores, address, on_host, summaries_of: as of EstimatorFacts.
+        cores, address, api, on_host, summaries_of: as of EstimatorFacts.
     """
 
     def __init__(
@@ -163,7 +165,8 @@ class StepFacts(Facts):
         super().__init__(Mode.TRAIN, FOR_AN_ESTIMATOR)
         self.graph, self._dataset = concrete.graph, dataset
         self.cores, self.address = cores, address
-        self.on_host, self.summaries_of = moves_to_host(concrete.graph), None
+        self.api, self.on_host = Api.STRATEGY, moves_to_host(concrete.graph)
+        self.summaries_of = None
 
     @fact
     def program(self) -> CoreProgram:

@@ -7,6 +7,7 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import attribute
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
@@ -21,8 +22,17 @@ _SAVER = "Make the Saver in scaffold_fn of TPUEstimatorSpec, which the host call
 _COMMON_TYPES = ("bfloat16", "bool", "complex64", "float32", "int32", "int64", "uint8")
 
 
-@rule("TPU202", "TPU203", "TPU204", "TPU205", "TPU207", needs=("ops", "on_host"))
-def unsupported(ops: list[tf.Operation], on_host: bool = False) -> Iterator[Finding]:
+# How a tensor reaches the host, in the words of each API.
+_TO_HOST = {
+    Api.ESTIMATOR: "send the tensor through host_call",
+    Api.STRATEGY: "return the tensor from the step",
+}
+
+
+@rule("TPU202", "TPU203", "TPU204", "TPU205", "TPU207", needs=("ops", "api", "on_host"))
+def unsupported(
+    ops: list[tf.Operation], api: Api = Api.ESTIMATOR, on_host: bool = False
+) -> Iterator[Finding]:
     """A finding for each of a core's ops that the TPU's compiler has no kernel for.
 
     It is a note where the runtime moves such ops to the host, for which each step then waits.
@@ -30,7 +40,7 @@ def unsupported(ops: list[tf.Operation], on_host: bool = False) -> Iterator[Find
     for op in ops:
         if op_table.is_kind(op.type, "summaries"):
             continue
-        found = _wrong_type(op) if op_table.has_op(op.type) else [_no_kernel(op)]
+        found = _wrong_type(op) if op_table.has_op(op.type) else [_no_kernel(op, api)]
         for item in found:
             yield replace(item, severity=Severity.NOTE) if on_host else item
 
@@ -57,16 +67,17 @@ def _collection_names(graph: Any) -> set[str]:
     return {item.name for key in keys for item in graph.get_collection(key) if tf.is_tensor(item)}
 
 
-def _no_kernel(op: tf.Operation) -> Finding:
+def _no_kernel(op: tf.Operation, api: Api) -> Finding:
     where, message = place(op), _NO_KERNEL.format(op=op)
     if op_table.is_kind(op.type, "python"):
-        return finding("TPU205", where, message=message, op=op.type)
+        return finding("TPU205", where, message=message, op=op.type, to_host=_TO_HOST[api])
     if op_table.is_kind(op.type, "files"):
         return finding("TPU207", where, message=message, op=op.type)
     instead = op_table.instead(op.type)
     if instead is None and any(t.dtype == tf.string for t in [*op.inputs, *op.outputs]):
         return _strings(op, message)
-    hint = instead or "Do it in dataset.map of input_fn, on the host."
+    hint = (instead or "Do it in dataset.map, on the host.").replace("{to_host}", _TO_HOST[api])
+    hint = hint[:1].upper() + hint[1:]
     return finding("TPU202", where, message=message, op=op.type, hint=hint)
 
 
