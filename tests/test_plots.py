@@ -10,7 +10,7 @@ import pytest
 from matplotlib_inline.backend_inline import _fetch_figure_metadata
 from PIL import Image
 
-from lab_utils.notebook import drawings, plots
+from lab_utils.notebook import drawings, look, plots
 
 LABELS = (
     ["Taraxacum officinale subsp. vulgare", "rose", "Tulipa gesneriana var. schrenkii"],
@@ -73,9 +73,24 @@ def test_learning_curves_have_axes_and_units(points):
     draw(figure)
 
 
-def test_drawings_have_the_ground_of_the_page():
-    drawings.bits()
+DRAWINGS = ("all_reduce", "batch_to_cores", "bits", "four_changes", "machine")
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_have_the_ground_of_the_page(name):
+    getattr(drawings, name)()
     draw(drawings.plt.gcf())
+
+
+def test_a_drawing_says_its_alternative_text_in_a_notebook(monkeypatch):
+    shown = []
+    monkeypatch.setattr(look, "in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    drawings.all_reduce()
+    (data,) = shown
+    assert "their sum is 1.3" in data["text/plain"] and "1.87" in data["text/html"]
+    look.describe("2 < 3")
+    assert "2 &lt; 3" in shown[1]["text/html"]
 
 
 def test_a_user_without_a_home_gets_no_notice_of_matplotlibs_cache(tmp_path):

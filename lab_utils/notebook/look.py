@@ -6,6 +6,9 @@ ready, red for wrong and errors, amber for warnings and what cannot be checked, 
 
 import contextlib
 import textwrap
+from html import escape
+
+from lab_utils.common.notices import in_notebook
 
 # Areas, lines and titles of figures, which show on white and on JupyterLab's dark theme (4 to 1 on both).
 FILLED, BAR, ALARM = "#2e8b4f", "#4a7fc1", "#d6453d"
@@ -41,6 +44,20 @@ def style_figures() -> None:
         import matplotlib
 
         matplotlib.rcParams.update(_FIGURES)
+
+
+def describe(text: str) -> None:
+    """Shows the alternative text of the figure that a cell is about to show.
+
+    JupyterLab gives its images none (4.6), but hides elements of this class from all except screen readers.
+    Other front ends show it as a line above the figure.
+    """
+    if in_notebook():
+        from IPython.display import display
+
+        text = f"Figure: {text}"
+        html = f'<p class="jp-sr-only">{escape(text)}</p>'
+        display({"text/html": html, "text/plain": text}, raw=True)
 
 
 def wrapped(text: str) -> str:
