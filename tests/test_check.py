@@ -25,7 +25,8 @@ from lab_utils.check import (
     todos,
     working,
 )
-from lab_utils.check.outcome import CannotCheck, Status, Wrong
+from lab_utils.check.labs.decisions import expect_order
+from lab_utils.check.outcome import CallError, CannotCheck, Status, Wrong
 from lab_utils.check.same import difference
 
 # A check's function, in a file of the package as those of the labs are.
@@ -49,7 +50,8 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_memory", None)
     monkeypatch.setattr(runner, "statuses", {})
     monkeypatch.setattr(runner, "hint_counts", {})
-    entries = [todos.Todo(id, NAMES["double"], ("First.", "Second.")) for id in ("99a", "99b")]
+    hints, names = ("First.", "Second."), ["twice"]
+    entries = [todos.Todo(id, NAMES["double"], hints, names) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
 
@@ -155,12 +157,36 @@ def test_predictions_wait_for_the_comparison():
 
 
 def test_names_that_do_not_exist_and_wrong_calls_say_what_to_write():
-    with pytest.raises(ValueError, match="there is no TODO 99z: this lab has 99a, 99b"):
-        check("99z", 1)
-    with pytest.raises(ValueError, match="a TODO is named like '1a'"):
-        hint("first")
-    with pytest.raises(TypeError, match=r"write: check\('99a', twice\)"):
-        check("99a", 1, 2)
+    for call, words in (
+        (lambda: check("99z", 1), "There is no TODO 99z: this lab has 99a, 99b."),
+        (lambda: check(0, 1), 'A TODO is named like "1a", in quotes, not 0.'),
+        (lambda: hint("first"), """A TODO is named like "1a", in quotes, not 'first'."""),
+        (lambda: check("99a", 1, 2), 'Write: check("99a", twice)'),
+    ):
+        with pytest.raises(CallError, match=re.escape(words)) as raised:
+            call()
+        assert raised.value._render_traceback_() == [words], "one sentence, without a stack"
+
+
+def test_a_value_in_the_place_of_a_function_is_told_as_such(monkeypatch):
+    monkeypatch.setattr(sources, "text", lambda number: "def twice(x):\n    return 2 * x\n")
+    told = check("99a", 6)
+    assert told.status is Status.INCORRECT
+    assert told.why.startswith("twice should be a function; this is an int. Hand over")
+
+
+def test_an_iterator_of_the_learner_that_ends_early_is_the_learners_error(lab):
+    def once(twice):
+        return twice(3)
+
+    def in_cases(twice):
+        yield "3 doubled", twice(3)
+        return "Doubled."
+
+    for function in (once, in_cases):
+        lab[0] = todos.Todo("99a", function, (), ["twice"])
+        told = check("99a", lambda x: next(iter(())))
+        assert told.status is Status.INCORRECT and "StopIteration" in told.why, function
 
 
 def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch, capsys):
@@ -179,7 +205,8 @@ def test_cases_are_compared_with_the_solution_and_slips_are_told(lab, monkeypatc
         yield "0.5 doubled", twice(0.5)
         return "Doubled."
 
-    lab[0] = todos.Todo("99a", double, (), "", {"2 * x -> x ** 2": "That is the square."})
+    square = todos.Slip("2 * x", "x ** 2", "That is the square.")
+    lab[0] = todos.Todo("99a", double, (), ["twice"], "", [square])
     ours = types.SimpleNamespace(twice=lambda x: 2 * x)
     monkeypatch.setattr(sources, "solved", lambda number: ours)
     monkeypatch.setattr(sources, "text", lambda number: "def twice(x):\n    return 2 * x\n")
@@ -315,3 +342,16 @@ def test_the_command_imports_no_framework():
     code = "import sys; from lab_utils.__main__ import main; sys.argv[1:] = ['progress']; main()"
     probe = f"{code}; assert not {{'tensorflow', 'jax'}} & sys.modules.keys()"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+def test_an_order_is_right_where_each_cause_stands_before_its_effect():
+    why = {"BA": "B feeds A.", "AC": "A stops C."}
+    for order in ("BACD", "b, a, d, c", ["D", "B", "A", "C"]):
+        expect_order(order, "BACD", why)
+    with pytest.raises(
+        Wrong, match=re.escape("1 of 2 causes stand before their effects.\nB feeds A.")
+    ):
+        expect_order("ABCD", "BACD", why)
+    for order in ("BAC", "BACDD", "BACX"):
+        with pytest.raises(Wrong, match="each once"):
+            expect_order(order, "BACD", why)

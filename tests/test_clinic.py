@@ -9,10 +9,13 @@ import pytest
 from PIL import Image
 
 from lab_utils import datasets
-from lab_utils.check.clinic import NAMES, dry_run_of, examine, ward
+from lab_utils.check import programs, sources
+from lab_utils.check.clinic import NAMES, ward
 from lab_utils.check.clinic.clients import TINY, requests
+from lab_utils.check.clinic.examine import dry_run_of, examine
 from lab_utils.dry_run import rules
 from lab_utils.flowers import rest
+from lab_utils.teach import marks
 
 CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
 NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator, two pipelines: without a dry run
@@ -101,3 +104,45 @@ def test_a_server_can_read_three_of_five_clients():
     ben, cem, honest = (Image.open(io.BytesIO(each[0])).convert("RGB") for each in pictures)
     assert ben.size == (TINY, TINY)
     assert abs(cem.getpixel((40, 40))[0] - honest.getpixel((40, 40))[2]) < 40
+
+
+@pytest.mark.parametrize("name", (*ALL, *sorted(NO_PORTS)))
+def test_a_cell_becomes_the_sick_program_and_the_healthy_one(name):
+    patient = ward(name)
+    head = f"%%writefile {name}.py\n# TODO 1b: fix it\n"
+    cell = programs.expand(f"{head}# PROGRAM: {name}")
+    assert f"{marks.starter(cell)}\n" == head + patient.sick
+    assert f"{sources.without_marks(cell)}\n" == head + patient.healthy
+    texts = {}
+    exec(programs.as_python(sources.without_marks(cell)), texts)
+    assert texts[f"{name}.py"].endswith(patient.healthy.rstrip())
+
+
+def test_a_learners_changes_are_found_whatever_comments_stand_beside_them():
+    patient = ward("plateau")
+    remark = patient.sick.replace("def inference", "# the model\n\ndef inference")
+    assert patient.changes(patient.sick) == patient.changes(remark) == []
+    fixed = remark.replace("10, tf.nn.softmax", "10")
+    (change,) = patient.changes(fixed)
+    assert change.sick == [27] and fixed.splitlines()[change.edited[0] - 1].startswith("    return")
+    (change,) = patient.changes(patient.sick.replace("    scores = inference(features)\n", ""))
+    assert (change.sick, change.edited, change.at) == ([31], [], 31)
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        (".shuffle(512)", "", "no longer shuffles: its examples come in the same order"),
+        (".shuffle(512)", ".shuffle(16)", "shuffles less than before"),
+        (
+            ".shuffle(512).repeat()",
+            ".shuffle(512, reshuffle_each_iteration=False).repeat()",
+            "no longer shuffles again in each epoch",
+        ),
+        (', name="scores"', "", "scores/bias, scores/kernel became dense/bias, dense/kernel"),
+    ],
+)
+def test_a_cure_that_takes_a_feature_away_is_no_cure(old, new, told):
+    patient = ward("plateau")
+    assert patient.healthy.count(old) == 1
+    assert told in examine(patient, patient.healthy.replace(old, new))[1]

@@ -6,14 +6,14 @@ import io
 import itertools
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lab_utils.check import returns, sources, todos
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
-from lab_utils.check.same import difference
+from lab_utils.check.same import a, difference
 from lab_utils.check.tools import reason
 from lab_utils.common import source
 
@@ -42,6 +42,8 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
         return Status.NOT_ATTEMPTED, starter
     if not why and isinstance(results.end, str):
         return Status.CORRECT, results.end
+    if not_function := _not_function(entry, attempts):
+        return Status.INCORRECT, not_function
     why = why or _exception(results.end)
     if slip := _slip(entry, results):
         why = f"{slip}\n{why}"
@@ -53,23 +55,40 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     return Status.INCORRECT, why
 
 
+def _not_function(entry: todos.Todo, attempts: Sequence[Any]) -> str:
+    """A sentence on a value in the place of the function that a TODO asks for; "" where there is none."""
+    for name, attempt in zip(entry.names, attempts, strict=True):
+        function = re.search(rf"^def {re.escape(name)}\b", sources.text(entry.lab), re.M)
+        if function and not callable(attempt) and attempt is not None:
+            found = f"{name} should be a function; this is {a(attempt)}."
+            return f"{found} Hand over the function itself, without calling it: {todos.call(entry)}"
+    return ""
+
+
 def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = None) -> Results:
     """Runs a check to its end, also where a case is wrong; no further than it agrees with `like`."""
     results = Results()
     try:
         running = entry.function(*objects)
-        while not isinstance(running, str):
-            label, result, *tolerance = next(running)
-            assert label not in results.cases, f"TODO {entry.id} has two cases: {label}"
-            results.cases[label] = result, *(tolerance or [1e-6])
-            if like and (label not in like.cases or _differs(label, results, like)):
-                return results
-        results.end = running
-    except StopIteration as stop:
-        results.end = stop.value
+        results.end = running if isinstance(running, str) else _drain(running, results, like)
     except (Exception, SystemExit) as error:
-        results.end = error
+        # Python turns a StopIteration of the learner's within a generator into a RuntimeError.
+        ended = isinstance(error.__cause__, StopIteration)
+        results.end = error.__cause__ if ended else error
     return results
+
+
+def _drain(running: Generator, results: Results, like: Results | None) -> str:
+    """Adds the cases of a check to `results`, as far as they agree with `like`; returns its sentence."""
+    while True:
+        try:
+            label, result, *tolerance = next(running)
+        except StopIteration as stop:
+            return stop.value
+        assert label not in results.cases, f"two cases have one label: {label}"
+        results.cases[label] = result, *(tolerance or [1e-6])
+        if like and (label not in like.cases or _differs(label, results, like)):
+            return ""
 
 
 @functools.cache
@@ -102,16 +121,16 @@ def _apart(entry: todos.Todo, results: Results) -> str:
 def _slip(entry: todos.Todo, results: Results) -> str:
     """What is said of the slip that gives the same results as the learner's objects; "" if none does."""
     end = time.monotonic() + _PATIENCE
-    for number, (slip, message) in enumerate(entry.slips.items(), 1):
+    for number, slip in enumerate(entry.slips, 1):
         if time.monotonic() > end:
             break
         with contextlib.suppress(Exception):
-            text = sources.with_slip(entry.id, *slip.split(" -> "))
+            text = sources.with_slip(entry.id, slip.old, slip.new)
             module = sources.load(text, f"TODO {entry.id}, with slip {number}")
             theirs = _of_module(entry, module, like=results)
             ends = [(type(run.end), str(run.end)) for run in (theirs, results)]
             if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
-                return message
+                return slip.says
     return ""
 
 

@@ -45,6 +45,17 @@ class CannotCheck(Exception):
     """Raised by a check's function: what this machine lacks for it."""
 
 
+class WithoutStack:
+    """An exception of which a notebook shows the message only."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class CallError(WithoutStack, ValueError):
+    """A call that names no TODO, or hands over another number of objects than it asks for."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a check says of TODO `todo`.

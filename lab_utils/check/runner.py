@@ -6,18 +6,22 @@ from typing import Any
 
 from lab_utils.check import progress, sources, todos
 from lab_utils.check.judge import judge
-from lab_utils.check.outcome import Card, Outcome, Status, display_in_notebook
+from lab_utils.check.outcome import (
+    CallError,
+    Card,
+    Outcome,
+    Status,
+    WithoutStack,
+    display_in_notebook,
+)
 
 # What the checks said in this process, and how many hints were asked for, by TODO.
 statuses: dict[str, Status] = {}
 hint_counts: dict[str, int] = {}
 
 
-class Failed(AssertionError):
-    """A check that gives no point, for nbgrader; a notebook shows its message without a stack."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [str(self)]
+class Failed(WithoutStack, AssertionError):
+    """A check that gives no point, for nbgrader."""
 
 
 def check(todo: str, *attempts: Any) -> Outcome | None:
@@ -32,13 +36,12 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         while nbgrader executes the notebook: it takes a returned value for points.
 
     Raises:
-        ValueError: there is no such TODO.
-        TypeError: it asks for another number of objects.
+        CallError: there is no such TODO, or it asks for another number of objects.
         Failed: anything but correct while nbgrader executes the notebook, which goes by exceptions.
     """
     entry = todos.find(todo)
     if len(attempts) != len(entry.names):
-        raise TypeError(f"write: check({todo!r}, {', '.join(entry.names)})")
+        raise CallError(f"Write: {todos.call(entry)}")
     status, why = judge(entry, attempts)
     statuses[todo] = status
     if os.environ.get("NBGRADER_EXECUTION"):  # the progress of the person who grades stays as it is
@@ -58,7 +61,7 @@ def hint(todo: str) -> Card | None:
     """The next hint on a TODO, below those shown before.
 
     Raises:
-        ValueError: there is no such TODO.
+        CallError: there is no such TODO.
     """
     hints = todos.find(todo).hints
     hint_counts[todo] = min(len(hints), hint_counts.get(todo, 0) + 1)
@@ -76,7 +79,7 @@ def solution(todo: str) -> Card | None:
     """Our solution of a TODO, and why it is so. The progress file notes that it was shown.
 
     Raises:
-        ValueError: there is no such TODO.
+        CallError: there is no such TODO.
     """
     entry = todos.find(todo)
     progress.record("shown", todo)

@@ -15,6 +15,7 @@ import types
 from functools import cache
 from pathlib import Path
 
+from lab_utils.check import programs
 from lab_utils.common.source import SOLUTION
 
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
@@ -50,7 +51,7 @@ def paths() -> dict[int, Path]:
 @cache
 def _cells(lab: int) -> tuple[dict, ...]:
     cells = json.loads(paths()[lab].read_text(encoding="utf-8"))["cells"]
-    return tuple(cell | {"source": "".join(cell["source"])} for cell in cells)
+    return tuple(cell | {"source": programs.expand("".join(cell["source"]))} for cell in cells)
 
 
 @cache
@@ -64,7 +65,7 @@ def labs() -> dict[int, dict]:
 
 def ids(lab: int) -> list[str]:
     """The TODOs of a lab, without importing its checks, which takes TensorFlow."""
-    return sorted(match[2] for match in TODO.finditer(text(lab)))
+    return sorted({match[2] for match in TODO.finditer(text(lab))})
 
 
 def without_marks(source: str) -> str:
@@ -84,7 +85,7 @@ def text(lab: int) -> str:
     """The source of a lab's solution as a module; "" where there is no such lab."""
     cells = _cells(lab) if lab in paths() else ()
     parts = [
-        without_marks(cell["source"]).strip()
+        programs.as_python(without_marks(cell["source"]).strip())
         for cell in cells
         if cell["cell_type"] == "code"
         and is_of_solution(cell["source"], cell["metadata"].get("tags", []))

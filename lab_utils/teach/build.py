@@ -24,6 +24,7 @@ from unittest import mock
 
 import nbformat
 
+from lab_utils.check.programs import expand
 from lab_utils.check.setup import SILENCE
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
@@ -142,7 +143,7 @@ def _with_cells(
     for cell in notebook.cells:
         if cell.cell_type == "code":
             is_set_up = cell.source.endswith("ready()")
-            cell.source = setup_cell(course) if is_set_up else change(cell.source)
+            cell.source = setup_cell(course) if is_set_up else change(expand(cell.source))
     return notebook
 
 

@@ -16,6 +16,8 @@ needs another start, as a value does, gives it in its first lines, each of them 
         steps = 225
         ### END SOLUTION
 
+A program with planted faults is named instead, and marked by itself: see `lab_utils.check.programs`.
+
 Cells with a region and cells with a check get nbgrader's metadata in the source and in the lab. Code
 cells with a region and those tagged "given" make up the module of the solution, which
 `lab_utils.check.sources` makes; `lab_utils.check.working` takes from it what a learner has not solved.
@@ -25,6 +27,7 @@ import re
 
 import nbformat
 
+from lab_utils.check import programs
 from lab_utils.check.sources import REGION, STARTER, TODO
 
 CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
@@ -58,7 +61,7 @@ def stamp(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         check = CHECK.search(cell.source) if cell.cell_type == "code" else None
-        if cell.cell_type != "code" or not (check or REGION.search(cell.source)):
+        if cell.cell_type != "code" or not (check or REGION.search(programs.expand(cell.source))):
             continue
         cell.metadata["nbgrader"] = {
             "grade_id": f"check-{check[1]}" if check else f"solution-{cell.id}",

@@ -22,6 +22,7 @@ import re
 
 import nbformat
 
+from lab_utils.check import programs
 from lab_utils.teach import marks
 
 WORDS, CODE_LINES = 150, 20  # a minute
@@ -52,7 +53,7 @@ def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
 
 def of_code(source: str) -> float:
     """Minutes for a code cell of a marked notebook."""
-    released = marks.REGION.sub("", source)
+    released = marks.REGION.sub("", programs.expand(source))
     lines = sum(bool(line.strip()) for line in released.splitlines())
     return lines / CODE_LINES + PREDICTION * source.count("# STARTER: predict(")
 

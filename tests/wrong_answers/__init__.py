@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab_utils.check import sources, todos
+from lab_utils.check import programs, sources, todos
+from lab_utils.check.clinic.ward import ward
 
 MESSAGES = Path(__file__).with_name("messages")  # a file a lab: what each wrong answer was told
 _OF_THIS_MACHINE = re.compile(re.escape(tempfile.gettempdir()) + r"/[^\s'\"]*/")
@@ -48,7 +49,16 @@ class Right:
 
     def source(self, todo: str) -> str:
         """The solution's module with this cell at its end, whose names win."""
-        return f"{_solution(todo)}\n\n{self.cell}\n"
+        return f"{_solution(todo)}\n\n{programs.as_python(self.cell)}\n"
+
+
+def edited(name: str, *changes: tuple[str, str]) -> str:
+    """The cell of a program with planted faults after a learner's changes, (old, new), each old once in it."""
+    text = ward(name).sick
+    for old, new in changes:
+        assert text.count(old) == 1, f"{text.count(old)} times in {name}.py: {old}"
+        text = text.replace(old, new)
+    return f"%%writefile {name}.py\n{text}"
 
 
 def as_object(names: tuple[str, ...]) -> Right:
@@ -129,7 +139,7 @@ def store(lab: int, told: dict[str, str]) -> None:
 
 def of_todo(entry: todos.Todo) -> list[Answer]:
     """The answers kept for a TODO, then the slips that its check holds."""
-    slips = [Mutant(*slip.split(" -> "), message) for slip, message in entry.slips.items()]
+    slips = [Mutant(slip.old, slip.new, slip.says) for slip in entry.slips]
     return [*of_lab(entry.lab).get(entry.id, []), *slips]
 
 

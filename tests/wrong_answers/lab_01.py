@@ -3,7 +3,7 @@
 import re
 import textwrap
 
-from wrong_answers import Mutant, Right, Wrong
+from wrong_answers import Mutant, Right, Wrong, edited
 
 
 def fed(body: str, outside: str = "") -> str:
@@ -12,6 +12,8 @@ def fed(body: str, outside: str = "") -> str:
     return f"{outside}def make_input_fn(pixels, labels, batch_size, training):\n    def input_fn():\n{inner}\n\n    return input_fn\n"
 
 
+SOFTMAX = 'dense(net, 10, tf.nn.softmax, name="scores")'
+RAW = 'dense(net, 10, name="scores")'
 PAIRS = "dataset = tf.data.Dataset.from_tensor_slices((scaled(pixels), labels.astype(np.int32)))\n"
 ANSWERS = {
     "1a": [
@@ -190,22 +192,44 @@ ANSWERS = {
         ),
     ],
     "1b": [
-        Wrong('plateau_diagnosis = {36: "C"}', "What does it get?"),
-        Wrong('plateau_diagnosis = {27: "D"}', "but not for the reason that you give"),
-        Wrong('plateau_diagnosis = {40: "D"}', "three rates end at the same value"),
+        Wrong(edited("plateau"), "The program is as it was."),
         Wrong(
-            "plateau_treatment = {27: 'return tf.layers.dense(net, 9)'}",
+            edited("plateau", ("classes = tf", "# the scores\n    classes = tf")),
+            "The program is as it was.",
+        ),
+        Wrong(edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")), "In training"),
+        Wrong(
+            edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")),
+            re.compile(
+                r"^You changed line 40\.\n.*\nThe fault is not at .*\nYou changed `optimizer", re.S
+            ),
+        ),
+        Wrong(
+            edited("plateau", (SOFTMAX, 'dense(net, 9, name="scores")')),
             "training raises InvalidArgumentError: Received a label value of 9",
         ),
-        Wrong("plateau_treatment = {}", "In training the loss is"),
         Wrong(
-            'plateau_treatment |= {34: \'answers = {"class": classes, "probabilities": scores}\'}',
+            edited("plateau", (SOFTMAX, RAW), ("tf.nn.softmax(scores)", "scores")),
             "the prediction probabilities is not what the same weights",
         ),
-        Wrong("plateau_treatment = {27: 'return tf.layers.dense(net, 10'}", "cannot be examined"),
-        Right('plateau_diagnosis = {27: "c"}'),
+        Wrong(edited("plateau", (SOFTMAX, RAW[:-1])), "cannot be examined"),
+        Wrong(
+            edited("plateau", (SOFTMAX, "dense(net, 10)")),
+            "scores/bias, scores/kernel became dense/bias",
+        ),
+        Wrong(edited("plateau", (SOFTMAX, RAW), (".shuffle(512)", "")), "shuffle"),
+        Wrong(edited("plateau", (SOFTMAX, RAW), (".shuffle(512)", ".shuffle(8)")), "shuffle"),
+        Wrong('plateau_reason = "D"', "The program is fixed. The reason is not D"),
+        Wrong('plateau_reason = "Z"', "one of the letters A to F, not 'Z'"),
+        Right('plateau_reason = " c "'),
         Right(
-            "plateau_treatment = {27: 'scores = tf.layers.dense(inputs=net, units=10, name=\"scores\")\\nreturn scores'}"
+            edited(
+                "plateau",
+                (
+                    f"    return tf.layers.{SOFTMAX}",
+                    "    # logits\n    scores = tf.layers.dense(inputs=net, units=10, name='scores')\n    return scores",
+                ),
+            )
         ),
     ],
     "1c": [

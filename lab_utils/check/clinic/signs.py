@@ -9,6 +9,7 @@ compared, not how far.
 import collections
 import contextlib
 import inspect
+import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from lab_utils.estimator import tf, tpu, v1
 
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
+_MIXED = 0.02  # of all examples, from which on an input counts as shuffled
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
 _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
@@ -57,19 +59,28 @@ class Model:
     """One mode of the model on some batches: `changes` are the variables that a training step changes."""
 
     numbers: dict[str, np.ndarray]
+    trained: frozenset[str]
     changes: frozenset[str]
     random: bool
     summaries: int
 
 
-# By mode: the batches of the healthy program, whether its input draws random numbers, and its model on them.
-Signs = dict[str, tuple[list[tuple], bool, Model]]
+@dataclass(frozen=True)
+class Input:
+    """What an input function gives: batches, and in training the same with another seed."""
+
+    batches: list[tuple]
+    random: bool  # whether it draws random numbers, shuffling apart
+    again: list[tuple]
+
+
+Signs = dict[str, tuple[Input, Model]]  # by mode
 
 
 def signs_of(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
     inputs = {mode: _read(port, mode) for mode in _NAMES if port.input(mode)}
-    return {mode: (*read, _model(port, mode, read[0])) for mode, read in inputs.items()}
+    return {mode: (read, _model(port, mode, read.batches)) for mode, read in inputs.items()}
 
 
 def difference(port: Port, healthy: Signs, weight: str) -> str:
@@ -81,12 +92,12 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
     """
     try:
-        for mode, (batches, random, _) in healthy.items():
+        for mode, (given, _) in healthy.items():
             what = f"the input for {_NAMES[mode]}"
-            _expect_input(port, mode, batches, random, weight)
-        for mode, (batches, _, model) in healthy.items():
+            _expect_input(port, mode, given, weight)
+        for mode, (given, model) in healthy.items():
             what = _NAMES[mode]
-            _expect_model(_model(port, mode, batches), model, what)
+            _expect_model(_model(port, mode, given.batches), model, what)
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
@@ -95,11 +106,20 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
     return ""
 
 
-def _read(port: Port, mode: str) -> tuple[list[tuple], bool]:
-    """Batches of an input function, _MOST at most; whether it draws random numbers."""
+def _read(port: Port, mode: str) -> Input:
+    """What an input function gives, _MOST batches at most."""
+    batches, random = _batches(port, mode, seed=1)
+    return Input(batches, random, _batches(port, mode, seed=2)[0] if mode == "train" else [])
+
+
+def _batches(port: Port, mode: str, seed: int) -> tuple[list[tuple], bool]:
+    """Batches of an input function; whether it draws random numbers."""
     arrays = []
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
-        batch = port.batches(mode)
+        v1.set_random_seed(seed)
+        with warnings.catch_warnings():  # that functions of map use this seed
+            warnings.simplefilter("ignore")
+            batch = port.batches(mode)
         if isinstance(batch, tf.data.Dataset):
             iterator = v1.data.make_initializable_iterator(batch)
             session.run(iterator.initializer)
@@ -153,36 +173,65 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             names = sorted(changes & set(model.trained))
             numbers |= {f"the new value of {name}": after[name] for name in names}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
-    return Model(numbers, changes, random, summaries)
+    return Model(numbers, frozenset(model.trained), changes, random, summaries)
 
 
-def _expect_input(
-    port: Port, mode: str, healthy: list[tuple], healthy_random: bool, weight: str
-) -> None:
+def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     what = f"The input for {_NAMES[mode]}"
     why = f"port() gives no input function for {_NAMES[mode]} any more."
     expect(port.input(mode) is not None, why)
-    batches, random = _read(port, mode)
-    expect(healthy_random or not random, f"{what} draws random numbers, and should not.")
+    given = _read(port, mode)
+    why = f"{what} draws random numbers, and should not."
+    expect(healthy.random or not given.random, why)
     why = f"{what} no longer draws anything at random: was augmentation taken out?"
-    expect(random or not healthy_random, why)
-    ours, theirs = _columns(healthy, weight, random), _columns(batches, weight, random)
-    lacking = sorted(ours.keys() - theirs.keys())
+    expect(given.random or not healthy.random, why)
+    names = _columns(healthy.batches, weight, given.random).keys()
+    lacking = sorted(names - _columns(given.batches, weight, given.random).keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
-    expected, actual = (
-        collections.Counter(zip(*(columns[name] for name in ours), strict=True))
-        for columns in (ours, theirs)
-    )
+
+    def examples(batches: list[tuple]) -> list[tuple[bytes, ...]]:
+        columns = _columns(batches, weight, given.random)
+        return list(zip(*(columns[name] for name in names), strict=True))
+
+    ours, theirs = examples(healthy.batches), examples(given.batches)
+    expected, actual = collections.Counter(ours), collections.Counter(theirs)
     if mode != "train":
         missing, other = (expected - actual).total(), (actual - expected).total()
-        examples = counted(expected.total(), "example")
-        why = f"{what} should give each of its {examples} once, unchanged. Missing: {missing};"
+        number = counted(expected.total(), "example")
+        why = f"{what} should give each of its {number} once, unchanged. Missing: {missing};"
         expect(expected == actual, f"{why} changed or repeated: {other}.")
         return
     strange = len(actual.keys() - expected.keys())
     expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.")
     share = len(actual) / len(expected)
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
+    before = _mixed(ours, examples(healthy.again))
+    _expect_shuffle(_mixed(theirs, examples(given.again)), before)
+    epoch = len(expected)
+    why = "Training no longer shuffles again in each epoch."
+    expect(_repeats(ours, epoch) or not _repeats(theirs, epoch), why)
+
+
+def _expect_shuffle(mixed: float, before: float) -> None:
+    if before < _MIXED:  # the healthy program does not shuffle, or a little
+        return
+    expect(mixed > 0, "Training no longer shuffles: its examples come in the same order each time.")
+    why = "Training shuffles less than before: an example stays near its place in the data."
+    expect(mixed > before / 2, f"{why} Where does shuffle stand, and what does its buffer hold?")
+
+
+def _mixed(first: list, second: list) -> float:
+    """How far examples are from their places if read with another seed, as a share of all: 0 to about 1/3."""
+    places = {example: n for n, example in reversed(list(enumerate(second)))}
+    ends = {example: n for n, example in reversed(list(enumerate(first)))}
+    distances = [abs(n - places[example]) for example, n in ends.items() if example in places]
+    return float(np.mean(distances)) / len(ends) if distances else 0.0
+
+
+def _repeats(examples: list, epoch: int) -> bool:
+    """Whether an epoch of so many examples has the order of the one before it."""
+    following = examples[epoch:]
+    return bool(following) and following == examples[: len(following)]
 
 
 def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[bytes]]:
@@ -211,6 +260,9 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
     expect(healthy.random or not model.random, why)
     why = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
     expect(model.random or not healthy.random, why)
+    gone, new = sorted(healthy.trained - model.trained), sorted(model.trained - healthy.trained)
+    why = f"Variables have other names: {', '.join(gone)} became {', '.join(new) or 'none'}, so"
+    expect(not gone, f"{why} checkpoints that are there no longer fit.")
     for names, why in (
         (healthy.changes - model.changes, "does not change {}."),
         (model.changes - healthy.changes, "changes {}, and should not."),

@@ -40,12 +40,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Ward:
-    """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break."""
+    """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break.
+
+    `others` are sentences among the choices that name no fault, each with what speaks against it or "".
+    """
 
     name: str
     healthy: str
     faults: tuple[Fault, ...]
-    others: tuple[str, ...]
+    others: dict[str, str]
     fine: dict[str, str]
     weight: str = ""
     allowed: tuple[str, ...] = ()
@@ -84,6 +87,18 @@ class Ward:
         code = self.sick.splitlines()[line - 1]
         return next((word for part, word in self.fine.items() if part in code), "")
 
+    def changes(self, text: str) -> list["Change"]:
+        """Where a learner's version differs from the sick program, comments and empty lines left out."""
+        sick, edited = self.sick.splitlines(), text.splitlines()
+        matcher = difflib.SequenceMatcher(None, *map(_code, (sick, edited)), autojunk=False)
+        changes = []
+        for tag, start, end, first, last in matcher.get_opcodes():
+            before = [n for n in range(start, end) if _code(sick)[n]]
+            after = [n for n in range(first, last) if _code(edited)[n]]
+            if tag != "equal" and (before or after):
+                changes.append(Change([n + 1 for n in before], [n + 1 for n in after], first + 1))
+        return changes
+
     def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
         """The sick program after a treatment: new lines by line number, a whole program, or its file.
 
@@ -114,6 +129,18 @@ class Ward:
         return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in lines))
 
 
+@dataclass(frozen=True)
+class Change:
+    """Lines of the sick program that a learner took out, and those in their place, each numbered from 1.
+
+    `at` is the line of the learner's file at which they stood, also where no other ones came in.
+    """
+
+    sick: list[int]
+    edited: list[int]
+    at: int
+
+
 class Listing(str):
     """Numbered lines of a program, shown as they stand."""
 
@@ -139,7 +166,14 @@ def ward(name: str) -> Ward:
     healthy, _, chart = path.read_text(encoding="utf-8").partition("\nWARD = ")
     fields: dict[str, Any] = ast.literal_eval(chart)
     faults = tuple(Fault(**fault) for fault in fields.pop("faults"))
+    others = fields.pop("others")
+    fields["others"] = others if isinstance(others, dict) else dict.fromkeys(others, "")
     return Ward(name, healthy.rstrip("\n") + "\n", faults, fine=fields.pop("healthy"), **fields)
+
+
+def _code(lines: list[str]) -> list[str]:
+    """Lines without comments of their own, and without what stands at their ends."""
+    return ["" if line.lstrip().startswith("#") else line.rstrip() for line in lines]
 
 
 def _first_line(text: str, part: str) -> int:

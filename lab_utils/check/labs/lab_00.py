@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 
 
 @todo(
@@ -36,13 +36,21 @@ def effects(on_a_tpu: dict) -> str:
         "Each of m * n entries is the sum of k products. By convention that is k multiplications and k additions.",
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",
-    slips={
-        "2 * m * k * n -> m * k * n": "That is half of the FLOP: count an addition for each multiplication.",
-        "2 * m * k * n -> m * n * (2 * k - 1)": "That counts k - 1 additions for each entry. By convention it is k "
-        "additions, as many as multiplications.",
-        "2 * m * k * n -> 2 * m * k * n / 1e9": "That is the number of GFLOP: return FLOP.",
-        "2 * m * k * n -> 2 * m * n": "Each entry is the sum of k products: k is missing.",
-    },
+    slips=(
+        Slip(
+            "2 * m * k * n",
+            "m * k * n",
+            "That is half of the FLOP: count an addition for each multiplication.",
+        ),
+        Slip(
+            "2 * m * k * n",
+            "m * n * (2 * k - 1)",
+            "That counts k - 1 additions for each entry. By convention it is k "
+            "additions, as many as multiplications.",
+        ),
+        Slip("2 * m * k * n", "2 * m * k * n / 1e9", "That is the number of GFLOP: return FLOP."),
+        Slip("2 * m * k * n", "2 * m * n", "Each entry is the sum of k products: k is missing."),
+    ),
 )
 def product(matmul_flop: Callable) -> Cases:
     """Two FLOP for each of m * k * n multiply-adds."""

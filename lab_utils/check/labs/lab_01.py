@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.labs.treatment import enter_patient
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.labs.treatment import enter_program
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.estimator import tf, v1
 
@@ -24,10 +24,14 @@ COUNT, BATCH = 200, 16
     ),
     why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
     "neither, and keeps its last, smaller batch.",
-    slips={
-        ".batch(batch_size) -> .batch(batch_size, drop_remainder=True)": "Evaluation should give each example exactly "
-        "once, but batch drops the last, smaller batch.",
-    },
+    slips=(
+        Slip(
+            ".batch(batch_size)",
+            ".batch(batch_size, drop_remainder=True)",
+            "Evaluation should give each example exactly "
+            "once, but batch drops the last, smaller batch.",
+        ),
+    ),
 )
 def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     """A dataset of pairs: shuffled and endless for training, each example once for evaluation."""
@@ -93,7 +97,7 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
         return batches
 
 
-enter_patient(
+enter_program(
     "1b",
     "plateau",
     hints=(

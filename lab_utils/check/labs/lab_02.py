@@ -8,7 +8,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.labs.treatment import enter_patient
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, expect_keys, other_names, returns
 from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
@@ -21,12 +21,20 @@ from lab_utils.estimator import tf, tpu, v1
         "A CrossShardOptimizer is an optimizer too, so the function can return either.",
     ),
     why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
-    slips={
-        "(optimizer) -> (optimizer, reduction=v1.losses.Reduction.SUM)": "Leave reduction as it is: by default the "
-        "loss of each core is divided by the number of cores first.",
-        "(optimizer) -> (v1.tpu.CrossShardOptimizer(optimizer))": "The optimizer is wrapped twice, and each "
-        "wrapper divides the loss by the number of cores: wrap it once.",
-    },
+    slips=(
+        Slip(
+            "(optimizer)",
+            "(optimizer, reduction=v1.losses.Reduction.SUM)",
+            "Leave reduction as it is: by default the "
+            "loss of each core is divided by the number of cores first.",
+        ),
+        Slip(
+            "(optimizer)",
+            "(v1.tpu.CrossShardOptimizer(optimizer))",
+            "The optimizer is wrapped twice, and each "
+            "wrapper divides the loss by the number of cores: wrap it once.",
+        ),
+    ),
 )
 def optimizer(make_optimizer: Callable) -> Cases:
     """Adam, wrapped on a TPU only."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, several
 from lab_utils.estimator import tf, v1
 
@@ -20,16 +20,38 @@ from lab_utils.estimator import tf, v1
         "padding is the difference between steps * batch and examples.",
     ),
     why="Rounding down gives the full batches; rounding up gives the batches that all examples need.",
-    slips={
-        "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
-        "examples // batch * batch -> examples // batch": "`seen` should count examples, not batches.",
-        "examples // batch * batch -> examples % batch": "The evaluation drops that many: `seen` counts the rest.",
-        "return seen, steps, -> return steps, seen,": "These are the right numbers in the wrong order: return (seen, "
-        "steps, padding).",
-        "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
-        "has only padding.",
-        "-(-examples // batch) -> examples // batch": "The steps are rounded down: the last batch is missing.",
-    },
+    slips=(
+        Slip(
+            "batch = per_core * cores",
+            "batch = per_core",
+            "One step takes per_core * cores examples.",
+        ),
+        Slip(
+            "examples // batch * batch",
+            "examples // batch",
+            "`seen` should count examples, not batches.",
+        ),
+        Slip(
+            "examples // batch * batch",
+            "examples % batch",
+            "The evaluation drops that many: `seen` counts the rest.",
+        ),
+        Slip(
+            "return seen, steps,",
+            "return steps, seen,",
+            "These are the right numbers in the wrong order: return (seen, steps, padding).",
+        ),
+        Slip(
+            "-(-examples // batch)",
+            "examples // batch + 1",
+            "Where the batches divide evenly, yours adds a step that has only padding.",
+        ),
+        Slip(
+            "-(-examples // batch)",
+            "examples // batch",
+            "The steps are rounded down: the last batch is missing.",
+        ),
+    ),
 )
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
@@ -64,18 +86,35 @@ _TYPES = (
         "nothing.",
     ),
     why="The padding never ends, so it suits every batch size, and drop_remainder only makes the shape static.",
-    slips={
-        "examples.concatenate(padding) -> examples": "There is no padding: drop_remainder leaves the last examples "
-        "out.",
-        "examples.concatenate(padding) -> padding.concatenate(examples)": "The first batches are all padding: put "
-        "it after the examples.",
-        "examples.concatenate(padding) -> examples.repeat()": "The last batch is filled up with examples that "
-        "count more than once.",
-        '"weight": 0.0}, 0) -> "weight": 1.0}, 0)': "The padding has weight 1, so it counts.",
-        '"weight": 0.0}, 0) -> "weight": 0.0}, -1)': "The loss of class -1 is an error or nan, and nan * 0 is nan.",
-        "from_tensors(nothing).repeat() -> from_tensors(nothing).repeat(14)": "How much padding is needed depends "
-        "on the examples and on the batch; endless padding always suffices.",
-    },
+    slips=(
+        Slip(
+            "examples.concatenate(padding)",
+            "examples",
+            "There is no padding: drop_remainder leaves the last examples out.",
+        ),
+        Slip(
+            "examples.concatenate(padding)",
+            "padding.concatenate(examples)",
+            "The first batches are all padding: put it after the examples.",
+        ),
+        Slip(
+            "examples.concatenate(padding)",
+            "examples.repeat()",
+            "The last batch is filled up with examples that count more than once.",
+        ),
+        Slip('"weight": 0.0}, 0)', '"weight": 1.0}, 0)', "The padding has weight 1, so it counts."),
+        Slip(
+            '"weight": 0.0}, 0)',
+            '"weight": 0.0}, -1)',
+            "The loss of class -1 is an error or nan, and nan * 0 is nan.",
+        ),
+        Slip(
+            "from_tensors(nothing).repeat()",
+            "from_tensors(nothing).repeat(14)",
+            "How much padding is needed depends "
+            "on the examples and on the batch; endless padding always suffices.",
+        ),
+    ),
 )
 def eval_input(make_eval_input_fn: Callable) -> Cases:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""

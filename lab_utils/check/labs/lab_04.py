@@ -7,7 +7,7 @@ import numpy as np
 
 from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.labs.treatment import enter_patient
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import expect, expect_keys
 
 _NAMES = ("accuracy", "top_3", "mean_loss")
@@ -30,10 +30,13 @@ def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
         "Each of the three metrics accepts weights=.",
     ),
     why="Each metric gets the weights, so padding stays out of its sum and out of its count.",
-    slips={
-        "v1.metrics.mean(losses, weights=weight) -> v1.metrics.mean(losses * weight)": "The sum of mean_loss "
-        "leaves padding out, but its count does not: weights= does both.",
-    },
+    slips=(
+        Slip(
+            "v1.metrics.mean(losses, weights=weight)",
+            "v1.metrics.mean(losses * weight)",
+            "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
+        ),
+    ),
 )
 def host_metrics(metric_fn: Callable) -> Cases:
     """Three metrics over two batches, which padding does not touch."""

@@ -14,7 +14,7 @@ from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, same
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
@@ -154,16 +154,31 @@ enter_patient(
         "Which types does the TODO ask for, and from which number do its classes count?",
     ),
     why="Every picture has the same shape and type, so all batches have one shape.",
-    slips={
-        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so do not "
-        "scale it before the cast.",
-        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have become "
-        "columns: its height should stay the first axis.",
-        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg gives "
-        "red, green, blue, and this order should stay.",
-        "tf.image.resize( -> tf.image.resize_with_pad(": "There are black bars at the edges: the picture was "
-        "padded, not squeezed into the square.",
-    },
+    slips=(
+        Slip(
+            "[SIZE, SIZE])",
+            "[SIZE, SIZE]) / 255",
+            "The picture comes out black: uint8 goes from 0 to 255, so do not "
+            "scale it before the cast.",
+        ),
+        Slip(
+            "tf.image.resize(image,",
+            "tf.image.resize(tf.transpose(image, [1, 0, 2]),",
+            "The picture's rows have become columns: its height should stay the first axis.",
+        ),
+        Slip(
+            "tf.image.resize(image,",
+            "tf.image.resize(image[..., ::-1],",
+            "Red and blue are swapped: decode_jpeg gives "
+            "red, green, blue, and this order should stay.",
+        ),
+        Slip(
+            "tf.image.resize(",
+            "tf.image.resize_with_pad(",
+            "There are black bars at the edges: the picture was "
+            "padded, not squeezed into the square.",
+        ),
+    ),
 )
 def reading(parse: Callable) -> Cases:
     """From a record to uint8 of a static shape, and a class from 0."""

@@ -9,7 +9,7 @@ import numpy as np
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
 from lab_utils.estimator import tf, tpu, v1
 
@@ -33,11 +33,17 @@ def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
         "Which type should the function return?",
     ),
     why="bfloat16 activations take half the bytes; variables and logits need the precision of float32.",
-    slips={
-        "net = stage(net, filters, training) -> net = stage(net, filters, True)": "Batch normalisation gets "
-        "`training`: it updates its averages in training, and uses them otherwise.",
-        "[1, 2] -> [1]": "The mean goes over both axes of positions, height and width: [1, 2].",
-    },
+    slips=(
+        Slip(
+            "net = stage(net, filters, training)",
+            "net = stage(net, filters, True)",
+            "Batch normalisation gets "
+            "`training`: it updates its averages in training, and uses them otherwise.",
+        ),
+        Slip(
+            "[1, 2]", "[1]", "The mean goes over both axes of positions, height and width: [1, 2]."
+        ),
+    ),
 )
 def convolutions(inference: Callable) -> Cases:
     """bfloat16 in the convolutions, float32 in variables and logits, no weight for a position."""
@@ -112,15 +118,26 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
         "Which context makes the ops created in it wait for other ops? v1.get_collection returns those others.",
     ),
     why="The moving averages change only if the step waits for their updates.",
-    slips={
-        "v1.get_collection(v1.GraphKeys.UPDATE_OPS) -> []": "Nothing runs the UPDATE_OPS: make the train_op "
-        "depend on them.",
-        ", global_step=step -> ": "The global step stays at 0: pass it to minimize.",
-        'if params["use_tpu"]: -> if True:': "On a CPU there is one copy of the model, and no kernel for the "
-        "all-reduce: wrap the optimizer only with params['use_tpu'].",
-        'if params["use_tpu"]: -> if False:': "With params['use_tpu'] nothing all-reduces the gradients: the cores "
-        "would drift apart.",
-    },
+    slips=(
+        Slip(
+            "v1.get_collection(v1.GraphKeys.UPDATE_OPS)",
+            "[]",
+            "Nothing runs the UPDATE_OPS: make the train_op depend on them.",
+        ),
+        Slip(", global_step=step", "", "The global step stays at 0: pass it to minimize."),
+        Slip(
+            'if params["use_tpu"]:',
+            "if True:",
+            "On a CPU there is one copy of the model, and no kernel for the "
+            "all-reduce: wrap the optimizer only with params['use_tpu'].",
+        ),
+        Slip(
+            'if params["use_tpu"]:',
+            "if False:",
+            "With params['use_tpu'] nothing all-reduces the gradients: the cores "
+            "would drift apart.",
+        ),
+    ),
 )
 def training(model_fn: Callable) -> Cases:
     """One step: averages updated, gradients all-reduced where there are several cores, one step counted."""
@@ -168,11 +185,19 @@ SIZE = 32
         "Which key does model_fn look up in its features?",
     ),
     why="The served model prepares pictures with the same function as evaluation.",
-    slips={
-        ", fn_output_signature=tf.uint8 -> ": "map_fn assumes that its output has the type of its input, string: set "
-        "fn_output_signature=tf.uint8.",
-        '{"image_bytes": encoded} -> {"bytes": encoded}': 'Callers send the pictures as "image_bytes".',
-    },
+    slips=(
+        Slip(
+            ", fn_output_signature=tf.uint8",
+            "",
+            "map_fn assumes that its output has the type of its input, string: set "
+            "fn_output_signature=tf.uint8.",
+        ),
+        Slip(
+            '{"image_bytes": encoded}',
+            '{"bytes": encoded}',
+            'Callers send the pictures as "image_bytes".',
+        ),
+    ),
 )
 def serving(make_serving_input_fn: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out."""
@@ -218,15 +243,30 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         "Is a difference of -10 points large?",
     ),
     why="By chance alone a difference exceeds two of its standard errors one time in twenty.",
-    slips={
-        "<= 2 * error -> <= error": "One standard error is too few: chance alone gives more, one time in three. "
-        "Require two.",
-        "abs(one - other) -> one - other": "The other model may be the better one: use the absolute difference.",
-        "one * (1 - one) + other * (1 - other) -> max(p * (1 - p) for p in (one, other))": "That is "
-        "the error of one accuracy. The difference has the errors of both.",
-        "one > other -> one < other": "The names are mixed up: the higher accuracy is the better one.",
-        "** 0.5 -> ": "The standard error is the square root of that.",
-    },
+    slips=(
+        Slip(
+            "<= 2 * error",
+            "<= error",
+            "One standard error is too few: chance alone gives more, one time in three. "
+            "Require two.",
+        ),
+        Slip(
+            "abs(one - other)",
+            "one - other",
+            "The other model may be the better one: use the absolute difference.",
+        ),
+        Slip(
+            "one * (1 - one) + other * (1 - other)",
+            "max(p * (1 - p) for p in (one, other))",
+            "That is the error of one accuracy. The difference has the errors of both.",
+        ),
+        Slip(
+            "one > other",
+            "one < other",
+            "The names are mixed up: the higher accuracy is the better one.",
+        ),
+        Slip("** 0.5", "", "The standard error is the square root of that."),
+    ),
 )
 def comparison(better: Callable) -> Cases:
     """What a test of n pictures can tell."""

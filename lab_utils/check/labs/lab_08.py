@@ -9,7 +9,7 @@ from lab_utils.check import sources
 from lab_utils.check.labs import logits
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.outcome import CannotCheck
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import expect, returns, same
 from lab_utils.estimator import tf, v1
 
@@ -26,22 +26,44 @@ FLOP = 0.1e9  # for each image and training step, at least
         "The result is the number of stored elements times the bytes of each.",
     ),
     why="Only the two innermost axes are padded to tiles; the compiler's order says which axes these are.",
-    slips={
-        "item *  -> ": "That is the number of elements: multiply it by `item` to get bytes.",
-        "prod(padded) -> prod(shape)": "That is the size of the array without padding.",
-        "padded[order[1]] / 8) * 8 -> padded[order[1]])": "Yours pads only the innermost axis; the next one, "
-        "order[1], is padded to a multiple of 8.",
-        "padded = list(shape) -> padded = list(shape); order = (*order[1::-1], *order[2:])": "8 and 128 are swapped: "
-        "order[0] is padded to a multiple of 128, order[1] to a multiple of 8.",
-        "padded = list(shape) -> padded = list(shape); order = order[::-1]": "The innermost axis is order[0], and "
-        "order[1] is next to it; yours reads `order` from its end.",
-        "padded = list(shape) -> padded = list(shape); order = (-1, -2)": "Yours pads the last two axes of the shape "
-        "instead of those that `order` names.",
-        "padded = list(shape) -> padded = list(shape); order = (order.index(0), order.index(1))": "order[0] is the "
-        "number of the innermost axis; yours looks up where axis 0 stands in `order`.",
-        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "An array [16, 256] fills its tiles "
-        "already and needs no padding; yours adds some.",
-    },
+    slips=(
+        Slip("item * ", "", "That is the number of elements: multiply it by `item` to get bytes."),
+        Slip("prod(padded)", "prod(shape)", "That is the size of the array without padding."),
+        Slip(
+            "padded[order[1]] / 8) * 8",
+            "padded[order[1]])",
+            "Yours pads only the innermost axis; the next one, "
+            "order[1], is padded to a multiple of 8.",
+        ),
+        Slip(
+            "padded = list(shape)",
+            "padded = list(shape); order = (*order[1::-1], *order[2:])",
+            "8 and 128 are swapped: "
+            "order[0] is padded to a multiple of 128, order[1] to a multiple of 8.",
+        ),
+        Slip(
+            "padded = list(shape)",
+            "padded = list(shape); order = order[::-1]",
+            "The innermost axis is order[0], and "
+            "order[1] is next to it; yours reads `order` from its end.",
+        ),
+        Slip(
+            "padded = list(shape)",
+            "padded = list(shape); order = (-1, -2)",
+            "Yours pads the last two axes of the shape instead of those that `order` names.",
+        ),
+        Slip(
+            "padded = list(shape)",
+            "padded = list(shape); order = (order.index(0), order.index(1))",
+            "order[0] is the "
+            "number of the innermost axis; yours looks up where axis 0 stands in `order`.",
+        ),
+        Slip(
+            "math.ceil(padded[order[0]] / 128)",
+            "(padded[order[0]] // 128 + 1)",
+            "An array [16, 256] fills its tiles already and needs no padding; yours adds some.",
+        ),
+    ),
 )
 def padding(stored_bytes: Callable) -> Cases:
     """Two axes filled up, in the order given."""
@@ -234,17 +256,28 @@ _IN_PROPORTION = "The rate grows in proportion to the global batch: 1,024 is 3.2
         "By what factor is that larger than `batch`? How many whole steps do the examples make?",
     ),
     why="A larger batch needs a larger learning rate, and makes fewer steps in an epoch.",
-    slips={
-        "cores * per_core -> per_core": "With 64 images on each of 16 cores, a step has 1,024.",
-        "rate * global_batch / batch -> rate": "The rate is that of the small batch: scale it by global batch / batch.",
-        "rate * global_batch / batch -> rate * batch / global_batch": "A larger batch needs a larger learning rate, "
-        "not a smaller one.",
-        "rate * global_batch / batch -> rate * cores": _IN_PROPORTION,
-        "rate * global_batch / batch -> rate * math.sqrt(global_batch / batch)": _IN_PROPORTION,
-        "examples // global_batch -> examples / global_batch": _FULL_STEPS,
-        "examples // global_batch -> -(-examples // global_batch)": _FULL_STEPS,
-        "examples // global_batch -> examples // per_core": _FULL_STEPS,
-    },
+    slips=(
+        Slip(
+            "cores * per_core", "per_core", "With 64 images on each of 16 cores, a step has 1,024."
+        ),
+        Slip(
+            "rate * global_batch / batch",
+            "rate",
+            "The rate is that of the small batch: scale it by global batch / batch.",
+        ),
+        Slip(
+            "rate * global_batch / batch",
+            "rate * batch / global_batch",
+            "A larger batch needs a larger learning rate, not a smaller one.",
+        ),
+        Slip("rate * global_batch / batch", "rate * cores", _IN_PROPORTION),
+        Slip(
+            "rate * global_batch / batch", "rate * math.sqrt(global_batch / batch)", _IN_PROPORTION
+        ),
+        Slip("examples // global_batch", "examples / global_batch", _FULL_STEPS),
+        Slip("examples // global_batch", "-(-examples // global_batch)", _FULL_STEPS),
+        Slip("examples // global_batch", "examples // per_core", _FULL_STEPS),
+    ),
 )
 def pod(pod_settings: Callable) -> Cases:
     """The batch of all cores, a rate in proportion, whole steps."""

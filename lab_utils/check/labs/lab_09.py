@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.same import a
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.common.source import Place
 from lab_utils.dry_run.inspect import LineCost
@@ -34,16 +34,30 @@ _LINES = [
         "The speed-up is all cycles divided by the cycles that remain after the change.",
     ),
     why="A change saves no more than the share of the lines that it touches.",
-    slips={
-        "sum(each.cycles for each in lines if -> sum(each.bytes for each in lines if": "Count the cycles of the "
-        "lines that a change touches, not their bytes.",
-        "(1 - left) * sum -> left * sum": "`left` is the share that remains: the change saves 1 - left.",
-        "(1 - left) *  -> ": "The change does not save the whole line: `left` of it remains.",
-        "total / (total - saved[best]) -> total / saved[best]": "The speed-up is all cycles divided by those that "
-        "remain, not by those that are saved.",
-        ", total / (total - saved[best]) -> ": "best_change should return a pair: the name and the speed-up.",
-        "lines)\n -> lines if each.place.code)\n": "The line without code counts as well.",
-    },
+    slips=(
+        Slip(
+            "sum(each.cycles for each in lines if",
+            "sum(each.bytes for each in lines if",
+            "Count the cycles of the lines that a change touches, not their bytes.",
+        ),
+        Slip(
+            "(1 - left) * sum",
+            "left * sum",
+            "`left` is the share that remains: the change saves 1 - left.",
+        ),
+        Slip("(1 - left) * ", "", "The change does not save the whole line: `left` of it remains."),
+        Slip(
+            "total / (total - saved[best])",
+            "total / saved[best]",
+            "The speed-up is all cycles divided by those that remain, not by those that are saved.",
+        ),
+        Slip(
+            ", total / (total - saved[best])",
+            "",
+            "best_change should return a pair: the name and the speed-up.",
+        ),
+        Slip("lines)\n", "lines if each.place.code)\n", "The line without code counts as well."),
+    ),
 )
 def change(best_change: Callable) -> Cases:
     """The most cycles saved, and the whole before over the whole after."""
@@ -116,17 +130,28 @@ _FAR_MORE = "Far more images fit. How many bytes does one image take? (`availabl
         "How many such images fit into the available memory? Round that down to a multiple of 128.",
     ),
     why="Bytes grow in proportion to the batch, so one measurement is enough for an estimate.",
-    slips={
-        '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Yours counts only the temporaries: "
-        "arguments and outputs grow with the batch too.",
-        '"arguments",  -> ': f"Yours leaves out the arguments: that many images {_TOO_MANY}",
-        '"temporaries",  -> ': f"Yours leaves out the temporaries: that many images {_TOO_MANY}",
-        '"outputs",  -> ': f"Yours leaves out the outputs: that many images {_TOO_MANY}",
-        "// 128 * 128 -> // 128 * 128 + 128": f"Yours rounds up: that many images {_TOO_MANY}",
-        " // 128 * 128 -> ": "That is not a multiple of 128: the last images would need padding.",
-        "(used / per_core) -> used": _FAR_MORE,
-        '("arguments",  -> ("available", "arguments", ': _FAR_MORE,
-    },
+    slips=(
+        Slip(
+            '("arguments", "temporaries", "outputs", "code")',
+            '("temporaries",)',
+            "Yours counts only the temporaries: arguments and outputs grow with the batch too.",
+        ),
+        Slip('"arguments", ', "", f"Yours leaves out the arguments: that many images {_TOO_MANY}"),
+        Slip(
+            '"temporaries", ', "", f"Yours leaves out the temporaries: that many images {_TOO_MANY}"
+        ),
+        Slip('"outputs", ', "", f"Yours leaves out the outputs: that many images {_TOO_MANY}"),
+        Slip(
+            "// 128 * 128", "// 128 * 128 + 128", f"Yours rounds up: that many images {_TOO_MANY}"
+        ),
+        Slip(
+            " // 128 * 128",
+            "",
+            "That is not a multiple of 128: the last images would need padding.",
+        ),
+        Slip("(used / per_core)", "used", _FAR_MORE),
+        Slip('("arguments", ', '("available", "arguments", ', _FAR_MORE),
+    ),
 )
 def memory(largest_batch: Callable) -> Cases:
     """As many whole 128s as fit."""
@@ -151,12 +176,19 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
         "What do you do with a tensor that is not float64?",
     ),
     why="Only float64 changes: integers, strings and the structure stay as they are.",
-    slips={
-        "dtype == tf.float64 -> dtype.is_floating": "bfloat16 should stay bfloat16.",
-        " if tensor.dtype == tf.float64 else tensor -> ": "Yours casts all types, but integers and strings should "
-        "stay.",
-        " if len(parts) > 1 else parts[0] -> ": "Yours returns a single tensor as a tuple of one.",
-    },
+    slips=(
+        Slip("dtype == tf.float64", "dtype.is_floating", "bfloat16 should stay bfloat16."),
+        Slip(
+            " if tensor.dtype == tf.float64 else tensor",
+            "",
+            "Yours casts all types, but integers and strings should stay.",
+        ),
+        Slip(
+            " if len(parts) > 1 else parts[0]",
+            "",
+            "Yours returns a single tensor as a tuple of one.",
+        ),
+    ),
 )
 def narrow(narrowed: Callable) -> Cases:
     """Other structures, values and shapes than the lab's own."""
@@ -197,12 +229,20 @@ def narrow(narrowed: Callable) -> Cases:
         "What should you return if even one loop from checkpoint to checkpoint is too short?",
     ),
     why="A loop longer than needed delays hooks and logs; one that does not divide the steps delays checkpoints.",
-    slips={
-        "checkpoint % loop == 0 and  -> ": "Your loop does not divide the steps between checkpoints.",
-        "1, checkpoint + 1 -> checkpoint, 0, -1": "A shorter loop is enough.",
-        ">= share -> > share": "A shorter loop is enough: the share may be reached exactly.",
-        "(loop * step + call) -> call": "The share refers to the whole loop: its steps and its call.",
-    },
+    slips=(
+        Slip(
+            "checkpoint % loop == 0 and ",
+            "",
+            "Your loop does not divide the steps between checkpoints.",
+        ),
+        Slip("1, checkpoint + 1", "checkpoint, 0, -1", "A shorter loop is enough."),
+        Slip(">= share", "> share", "A shorter loop is enough: the share may be reached exactly."),
+        Slip(
+            "(loop * step + call)",
+            "call",
+            "The share refers to the whole loop: its steps and its call.",
+        ),
+    ),
 )
 def loop(shortest_loop: Callable) -> Cases:
     """The shortest divisor that keeps the core busy."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, expect, expect_dataset, returns, same, several
 from lab_utils.estimator import tf
 
@@ -21,16 +21,29 @@ RATE = 3e-3
         "Sum over this replica's examples, and divide. By which number?",
     ),
     why="The parts of one mean sum to that mean; a sum of several means is too large.",
-    slips={
-        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses)": "That is 4 times the mean: a mean over the "
-        "replica's own examples makes the step larger, the more replicas there are.",
-        "tf.reduce_sum(losses) / global_batch -> tf.reduce_sum(losses)": "That is 32 times the mean: the sum is "
-        "not divided by global_batch.",
-        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses) / global_batch": "That is an eighth of the "
-        "mean: the mean over a replica is divided twice.",
-        "with_logits(labels, logits) -> with_logits(labels, tf.nn.softmax(logits))": "That is the cross-entropy of "
-        "softmax(logits): pass the logits themselves.",
-    },
+    slips=(
+        Slip(
+            "tf.reduce_sum(losses) / global_batch",
+            "tf.reduce_mean(losses)",
+            "That is 4 times the mean: a mean over the "
+            "replica's own examples makes the step larger, the more replicas there are.",
+        ),
+        Slip(
+            "tf.reduce_sum(losses) / global_batch",
+            "tf.reduce_sum(losses)",
+            "That is 32 times the mean: the sum is not divided by global_batch.",
+        ),
+        Slip(
+            "tf.reduce_sum(losses) / global_batch",
+            "tf.reduce_mean(losses) / global_batch",
+            "That is an eighth of the mean: the mean over a replica is divided twice.",
+        ),
+        Slip(
+            "with_logits(labels, logits)",
+            "with_logits(labels, tf.nn.softmax(logits))",
+            "That is the cross-entropy of softmax(logits): pass the logits themselves.",
+        ),
+    ),
 )
 def replica_loss(replica_loss: Callable) -> Cases:
     """The parts of all replicas sum to the mean over the global batch."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.check.outcome import CannotCheck
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import returns, several
 
 _DEVICES, _WIDTH, _BATCH = 8, 16, 32
@@ -118,18 +118,40 @@ def over_weights(tensor_parallel: Callable) -> Cases:
         "A float32 has four bytes.",
     ),
     why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
-    slips={
-        "return 4 * weights, 4 * batch * width -> return weights, 4 * batch * width": "In the data-parallel case, "
-        "count bytes, not numbers.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, batch * width": "In the tensor-parallel case, "
-        "count bytes, not numbers.",
-        "return 4 * weights, 4 * batch * width -> return weights, batch * width": "Count bytes, not numbers.",
-        "weights = 2 * width -> weights = width": "The data-parallel step all-reduces the gradients of two matrices.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, 16 * batch * width": "The tensor-parallel step "
-        "all-reduces the output; the hidden units stay on their devices.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, 8 * batch * width": "The tensor-parallel step "
-        "needs no gradient for x, which is data: it all-reduces nothing in the backward pass.",
-    },
+    slips=(
+        Slip(
+            "return 4 * weights, 4 * batch * width",
+            "return weights, 4 * batch * width",
+            "In the data-parallel case, count bytes, not numbers.",
+        ),
+        Slip(
+            "return 4 * weights, 4 * batch * width",
+            "return 4 * weights, batch * width",
+            "In the tensor-parallel case, count bytes, not numbers.",
+        ),
+        Slip(
+            "return 4 * weights, 4 * batch * width",
+            "return weights, batch * width",
+            "Count bytes, not numbers.",
+        ),
+        Slip(
+            "weights = 2 * width",
+            "weights = width",
+            "The data-parallel step all-reduces the gradients of two matrices.",
+        ),
+        Slip(
+            "return 4 * weights, 4 * batch * width",
+            "return 4 * weights, 16 * batch * width",
+            "The tensor-parallel step "
+            "all-reduces the output; the hidden units stay on their devices.",
+        ),
+        Slip(
+            "return 4 * weights, 4 * batch * width",
+            "return 4 * weights, 8 * batch * width",
+            "The tensor-parallel step "
+            "needs no gradient for x, which is data: it all-reduces nothing in the backward pass.",
+        ),
+    ),
 )
 def by_hand(all_reduce_bytes: Callable) -> Cases:
     """Bytes that one device all-reduces in a step, both ways, for several sizes."""
@@ -150,14 +172,29 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
         "All these bytes leave through two links, half of them through each.",
     ),
     why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
-    slips={
-        "return 2 * (devices -> return (devices": "There are two rounds: the sums have to travel to all devices as "
-        "well.",
-        "/ (2 * link) -> / link": "A device sends in both directions at once, half of the bytes through each link.",
-        "(devices - 1) -> devices": "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
-        "piece = bytes_ / devices -> piece = bytes_": "A piece is one n-th of the array, and not all of it.",
-        "2 * (devices - 1) * -> 2 *": "In each round a device sends n - 1 pieces.",
-    },
+    slips=(
+        Slip(
+            "return 2 * (devices",
+            "return (devices",
+            "There are two rounds: the sums have to travel to all devices as well.",
+        ),
+        Slip(
+            "/ (2 * link)",
+            "/ link",
+            "A device sends in both directions at once, half of the bytes through each link.",
+        ),
+        Slip(
+            "(devices - 1)",
+            "devices",
+            "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
+        ),
+        Slip(
+            "piece = bytes_ / devices",
+            "piece = bytes_",
+            "A piece is one n-th of the array, and not all of it.",
+        ),
+        Slip("2 * (devices - 1) *", "2 *", "In each round a device sends n - 1 pieces."),
+    ),
 )
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, expect
 from lab_utils.runtime.verify import checks
 
@@ -40,14 +40,29 @@ def failed_starts(answers: dict[int, str]) -> str:
         "What does an hour of useful work cost then? And what if no part of the hour is useful?",
     ),
     why="You pay for the hour and use a part of it: divide by that part.",
-    slips={
-        "useful > 0 and  -> ": "Interruptions take more than an hour: the job never ends, at any price.",
-        "spot / useful < full -> spot < full": "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
-        "spot / useful < full -> spot * (2 - useful) < full": "Lost work has to be repeated on the same machine: an "
-        "hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
-        "interruptions * lost_minutes / 60 -> interruptions * lost_minutes": "30 lost minutes are half an hour: an "
-        "hour of work costs 0.80.",
-    },
+    slips=(
+        Slip(
+            "useful > 0 and ",
+            "",
+            "Interruptions take more than an hour: the job never ends, at any price.",
+        ),
+        Slip(
+            "spot / useful < full",
+            "spot < full",
+            "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
+        ),
+        Slip(
+            "spot / useful < full",
+            "spot * (2 - useful) < full",
+            "Lost work has to be repeated on the same machine: an "
+            "hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
+        ),
+        Slip(
+            "interruptions * lost_minutes / 60",
+            "interruptions * lost_minutes",
+            "30 lost minutes are half an hour: an hour of work costs 0.80.",
+        ),
+    ),
 )
 def spot(spot_pays: Callable) -> Cases:
     """The price over the useful part of an hour, against the full price."""

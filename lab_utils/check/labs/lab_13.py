@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, returns, several
 from lab_utils.estimator import tf
 
@@ -85,25 +85,53 @@ def line(write_line: Callable) -> Cases:
         "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
     ),
     why="One matmul computes all positions, and the mask keeps each position from looking ahead.",
-    slips={
-        "scores = tf.where(earlier, scores, -1e9) -> ": "Each position looks at all positions, even at later ones, which "
-        "hold the answer.",
-        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets positions look ahead, and hides the "
-        "earlier positions.",
-        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),": "The mask lets each "
-        "position look one position ahead.",
-        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each position sees "
-        "itself too: the mask keeps the diagonal.",
-        " / query.shape[-1] ** 0.5 -> ": "The scores are not divided by the square root of the width.",
-        " / query.shape[-1] ** 0.5 ->  / query.shape[-1]": "The scores are divided by the width, not by its square "
-        "root.",
-        "scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), -> tf.nn.softmax(scores), 0.0)\n    return tf.matmul(scores,": "The "
-        "shares of a row do not add up to 1: set the mask before the softmax.",
-        "tf.nn.softmax(scores) -> tf.nn.softmax(scores, axis=1)": "The shares of a row do not add up to 1: the "
-        "softmax goes over the last axis.",
-        "return tf.matmul(tf.nn.softmax(scores), value) -> return tf.nn.softmax(scores)": "Those are the shares: "
-        "multiply them by the values.",
-    },
+    slips=(
+        Slip(
+            "scores = tf.where(earlier, scores, -1e9)",
+            "",
+            "Each position looks at all positions, even at later ones, which hold the answer.",
+        ),
+        Slip(
+            "tf.where(earlier,",
+            "tf.where(tf.transpose(earlier),",
+            "The mask lets positions look ahead, and hides the earlier positions.",
+        ),
+        Slip(
+            "tf.where(earlier,",
+            "tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),",
+            "The mask lets each position look one position ahead.",
+        ),
+        Slip(
+            "tf.where(earlier,",
+            "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
+            "Each position sees itself too: the mask keeps the diagonal.",
+        ),
+        Slip(
+            " / query.shape[-1] ** 0.5",
+            "",
+            "The scores are not divided by the square root of the width.",
+        ),
+        Slip(
+            " / query.shape[-1] ** 0.5",
+            " / query.shape[-1]",
+            "The scores are divided by the width, not by its square root.",
+        ),
+        Slip(
+            "scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores),",
+            "tf.nn.softmax(scores), 0.0)\n    return tf.matmul(scores,",
+            "The shares of a row do not add up to 1: set the mask before the softmax.",
+        ),
+        Slip(
+            "tf.nn.softmax(scores)",
+            "tf.nn.softmax(scores, axis=1)",
+            "The shares of a row do not add up to 1: the softmax goes over the last axis.",
+        ),
+        Slip(
+            "return tf.matmul(tf.nn.softmax(scores), value)",
+            "return tf.nn.softmax(scores)",
+            "Those are the shares: multiply them by the values.",
+        ),
+    ),
 )
 def causal_attention(attend: Callable) -> Cases:
     """Softmax-weighted values of the positions so far, for several shapes."""

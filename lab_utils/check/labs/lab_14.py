@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, returns
 from lab_utils.flowers import rest
 
@@ -20,13 +20,21 @@ _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\x
         "How does the server know that a string is base64, and not the value itself?",
     ),
     why='Bytes travel as base64 within {"b64": ...}; the server takes a plain string for the value itself.',
-    slips={
-        '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads base64 "
-        'where it expects the picture\'s bytes. Either the object {"b64": ...} around a string is missing, or the '
-        "bytes were encoded twice.",
-        "in pictures] -> in reversed(pictures)]": "The pictures arrive in a different order: the answers have the order "
-        "of the instances.",
-    },
+    slips=(
+        Slip(
+            '{"b64": base64.b64encode(picture).decode()}',
+            "base64.b64encode(picture).decode()",
+            "The server reads base64 "
+            'where it expects the picture\'s bytes. Either the object {"b64": ...} around a string is missing, or the '
+            "bytes were encoded twice.",
+        ),
+        Slip(
+            "in pictures]",
+            "in reversed(pictures)]",
+            "The pictures arrive in a different order: the answers have the order "
+            "of the instances.",
+        ),
+    ),
 )
 def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
@@ -107,11 +115,18 @@ class _Server:
         "A function may call itself, on a part of its list.",
     ),
     why="Halving finds one bad picture of n in about 2 log2(n) requests; single requests would need n.",
-    slips={
-        "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
-        "answers come in a different order from the pictures.",
-        "return [None] -> return []": "A refused picture has an answer too, None: without it, later answers move up.",
-    },
+    slips=(
+        Slip(
+            "pictures[:half]) + ask_all(ask, pictures[half:])",
+            "pictures[half:]) + ask_all(ask, pictures[:half])",
+            "The answers come in a different order from the pictures.",
+        ),
+        Slip(
+            "return [None]",
+            "return []",
+            "A refused picture has an answer too, None: without it, later answers move up.",
+        ),
+    ),
 )
 def one_bad(ask_all: Callable) -> Cases:
     """All answers, None for the refused, and how many requests that takes."""
@@ -146,16 +161,31 @@ def one_bad(ask_all: Callable) -> Cases:
         "What should you return if no batch keeps the limit?",
     ),
     why="The limit excludes some batches. Among the others the highest rate decides, not the largest batch.",
-    slips={
-        "seconds[batch] <= limit -> seconds[batch] < limit": "A request may take exactly the limit.",
-        "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not for "
-        "the share of one picture.",
-        " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",
-        "lambda batch: batch / seconds[batch] -> lambda batch: batch": "The largest batch within the limit need "
-        "not serve the most pictures a second.",
-        "lambda batch: batch / seconds[batch] -> lambda batch: -seconds[batch]": "The shortest request need not "
-        "serve the most pictures a second.",
-    },
+    slips=(
+        Slip(
+            "seconds[batch] <= limit",
+            "seconds[batch] < limit",
+            "A request may take exactly the limit.",
+        ),
+        Slip(
+            "seconds[batch] <= limit",
+            "seconds[batch] / batch <= limit",
+            "A caller waits for the whole request, not for the share of one picture.",
+        ),
+        Slip(
+            " if seconds[batch] <= limit]", "]", "One of your batches takes longer than the limit."
+        ),
+        Slip(
+            "lambda batch: batch / seconds[batch]",
+            "lambda batch: batch",
+            "The largest batch within the limit need not serve the most pictures a second.",
+        ),
+        Slip(
+            "lambda batch: batch / seconds[batch]",
+            "lambda batch: -seconds[batch]",
+            "The shortest request need not serve the most pictures a second.",
+        ),
+    ),
 )
 def batch_for(best_batch: Callable) -> Cases:
     """The highest rate within the limit."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.todos import Cases, todo
+from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, returns
 from lab_utils.estimator import tf, v1
 
@@ -25,16 +25,35 @@ from lab_utils.estimator import tf, v1
     ),
     why="The host calls host_fn in a graph of its own, so it creates the writer itself; it may use every and "
     "directory, which are Python values.",
-    slips={
-        "tf.reduce_mean(loss) -> loss[0]": "That is the loss of one core: write the mean over the cores.",
-        "tf.reduce_mean(loss) -> tf.reduce_sum(loss)": "That is the sum over the cores: write their mean.",
-        "tf.equal(step[0] % every, 0) -> step[0] % every == 0": "In an Estimator's graph `==` asks whether two "
-        "tensors are the same object: let tf.equal compare.",
-        ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "Yours writes at every step: let record_if test "
-        "whether the step is a multiple of `every`.",
-        '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n -> ': "Nothing is written under "
-        '"learning_rate".',
-    },
+    slips=(
+        Slip(
+            "tf.reduce_mean(loss)",
+            "loss[0]",
+            "That is the loss of one core: write the mean over the cores.",
+        ),
+        Slip(
+            "tf.reduce_mean(loss)",
+            "tf.reduce_sum(loss)",
+            "That is the sum over the cores: write their mean.",
+        ),
+        Slip(
+            "tf.equal(step[0] % every, 0)",
+            "step[0] % every == 0",
+            "In an Estimator's graph `==` asks whether two "
+            "tensors are the same object: let tf.equal compare.",
+        ),
+        Slip(
+            ", tf.summary.record_if(tf.equal(step[0] % every, 0))",
+            "",
+            "Yours writes at every step: let record_if test "
+            "whether the step is a multiple of `every`.",
+        ),
+        Slip(
+            '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n',
+            "",
+            'Nothing is written under "learning_rate".',
+        ),
+    ),
 )
 def host_function(make_host_fn: Callable) -> Cases:
     """What stands in the event files after seven steps of four cores."""
@@ -101,17 +120,28 @@ _SOON = "Yours once acts too soon. Count from the step at which it last acted, r
         "If these are enough, do two things: call the action, and store the step.",
     ),
     why="The hook counts from the step at which it last acted, so it works with loops of any length.",
-    slips={
-        "if step - self.last >= self.steps: -> if step % self.steps == 0:": "Few loops end at a multiple of 50, so "
-        "yours misses actions. An action may be late, but must come.",
-        "            self.last = step\n -> ": _OFTEN,
-        "self.last = step\n -> self.last += 1\n": _OFTEN,
-        "self.last = step -> self.last += self.steps": _SOON,
-        "if step - self.last >= -> if step // self.steps * self.steps - self.last >=": _SOON,
-        "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "Yours never acts if a loop "
-        "passes the step that is due: act after 50 steps or more.",
-        "self.action(step) -> self.action(self.steps)": "action gets the wrong step: pass it the current step.",
-    },
+    slips=(
+        Slip(
+            "if step - self.last >= self.steps:",
+            "if step % self.steps == 0:",
+            "Few loops end at a multiple of 50, so "
+            "yours misses actions. An action may be late, but must come.",
+        ),
+        Slip("            self.last = step\n", "", _OFTEN),
+        Slip("self.last = step\n", "self.last += 1\n", _OFTEN),
+        Slip("self.last = step", "self.last += self.steps", _SOON),
+        Slip("if step - self.last >=", "if step // self.steps * self.steps - self.last >=", _SOON),
+        Slip(
+            "if step - self.last >= self.steps:",
+            "if step - self.last == self.steps:",
+            "Yours never acts if a loop passes the step that is due: act after 50 steps or more.",
+        ),
+        Slip(
+            "self.action(step)",
+            "self.action(self.steps)",
+            "action gets the wrong step: pass it the current step.",
+        ),
+    ),
 )
 def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
@@ -149,11 +179,19 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
         "The Scaffold needs no arguments: it uses the initial values that are set by then.",
     ),
     why="scaffold_fn runs when the variables exist. It changes their initial values, then makes the Scaffold.",
-    slips={
-        '{"conv2d/": "conv2d/"} -> {"/": "/"}': "Everything starts from the checkpoint; only conv2d/... should.",
-        '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from the "
-        "checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables exist.",
-    },
+    slips=(
+        Slip(
+            '{"conv2d/": "conv2d/"}',
+            '{"/": "/"}',
+            "Everything starts from the checkpoint; only conv2d/... should.",
+        ),
+        Slip(
+            '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n',
+            "",
+            "Nothing starts from the "
+            "checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables exist.",
+        ),
+    ),
 )
 def start_values(make_scaffold_fn: Callable) -> Cases:
     """conv2d from a checkpoint, dense as it would have started."""

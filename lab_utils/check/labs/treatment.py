@@ -6,8 +6,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab_utils.check.clinic import examine, loaded, ward
-from lab_utils.check.clinic.ward import Fault
+from lab_utils.check.clinic.examine import examine, loaded
+from lab_utils.check.clinic.ward import Fault, Ward, ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, failure
@@ -34,16 +34,113 @@ def enter_patient(
 
     def check_both(diagnosis: Any, treatment: Any) -> str:
         sentence = check_diagnosis(name, diagnosis)
-        result = _run(name, treatment, run) if run else check_treatment(name, treatment)
+        result = (
+            _run(name, ward(name).treated(treatment), run)
+            if run
+            else check_treatment(name, treatment)
+        )
         return f"{sentence} {result}"
 
     enter(id, hints, why, check_both, f"{name}_diagnosis", f"{name}_treatment")
 
 
-def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
-    """What `run` says of a treated program; raises `Wrong` where the program cannot be run."""
+def enter_program(
+    id: str,
+    name: str,
+    hints: Sequence[str],
+    why: str = "",
+    run: Callable[[ModuleType], str] | None = None,
+) -> None:
+    """Enters the TODO of a small program with one fault, which learners fix in a cell, with the reason.
+
+    The learner hands over the file `NAME.py` and `NAME_reason`, a letter.
+
+    Args:
+        id: of the TODO.
+        name: of the program.
+        hints: in order.
+        why: what stands below our solution.
+        run: for a program that is not a port: runs the fixed one, and returns a sentence or raises `Wrong`.
+    """
+
+    def check_both(program: Any, letter: Any) -> str:
+        patient = ward(name)
+        (fault,) = patient.faults
+        text = read_program(program, f"{name}.py")
+        wrong = _why_not(patient, fault, letter)
+        try:
+            sentence = _fixed(patient, text, run)
+        except Wrong as error:
+            raise Wrong("\n".join(filter(None, [str(error), wrong]))) from None
+        changed = _changed(patient, text)
+        expect(not wrong, f"{changed} The program is fixed. {wrong}")
+        return f"{changed} {fault.comment} {sentence}"
+
+    todo(id, hints, why, names=(f"{name}.py", f"{name}_reason"))(check_both)
+
+
+def read_program(program: Any, file: str) -> str:
+    """A program that a learner hands over: the text of its file, or a text of several lines as it is.
+
+    Raises:
+        Wrong: there is no such file, or it is something else.
+    """
+    expect(isinstance(program, str | Path), f'Hand over the file, as "{file}", not {a(program)}.')
+    if "\n" in str(program):
+        return str(program)
     try:
-        return run(loaded(name, ward(name).treated(treatment)))
+        return Path(program).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        where = f"There is no {program} that can be read in {Path.cwd()}"
+        raise Wrong(f"{where}: run the cell that writes it. {failure(error)}") from None
+
+
+def _fixed(patient: Ward, text: str, run: Callable[[ModuleType], str] | None) -> str:
+    """What is right about a program, in a sentence; raises `Wrong` with all that is to be said otherwise."""
+    changes = patient.changes(text)
+    as_it_was = "The program is as it was. Edit its cell, then run the cell, which writes the file."
+    expect(bool(changes), as_it_was)
+    try:
+        return _run(patient.name, text, run) if run else expect_healthy(patient, text)
+    except Wrong as error:
+        lines = [_changed(patient, text), str(error)]
+    touched = {number for change in changes for number in change.sick}
+    if not any(patient.lines(fault) & touched for fault in patient.faults):
+        lines.append("The fault is not at the lines that you changed.")
+    for number in sorted(touched):
+        if word := patient.word(number):
+            code = patient.sick.splitlines()[number - 1].strip()
+            lines.append(f"You changed `{code}`, which was correct. {word}")
+    raise Wrong("\n".join(lines))
+
+
+def _changed(patient: Ward, text: str) -> str:
+    """Which lines of the learner's file are new, and where lines went, in a sentence."""
+    parts = []
+    for change in patient.changes(text):
+        first, last = (change.edited[0], change.edited[-1]) if change.edited else (0, 0)
+        where = f"{first}" if first == last else f"{first} to {last}"
+        parts.append(where if change.edited else f"{change.at} (taken out)")
+    single = len(parts) == 1 and " to " not in parts[0]
+    return f"You changed line{'' if single else 's'} {', '.join(parts)}." if parts else ""
+
+
+def _why_not(patient: Ward, fault: Fault, letter: Any) -> str:
+    """What speaks against a letter; "" where it is that of the fault."""
+    choices, letter = patient.choices, str(letter).strip().upper()
+    kind = f"{patient.name}_reason is one of the letters {min(choices)} to {max(choices)}"
+    if letter not in choices:
+        return f"{kind}, not {letter!r}."
+    if choices[letter] == fault.why:
+        return ""
+    against = patient.others[choices[letter]]
+    return f"The reason is not {letter}, {choices[letter]}. {against}".rstrip()
+
+
+def _run(name: str, text: str, run: Callable[[ModuleType], str]) -> str:
+    """What `run` says of a program; raises `Wrong` where the program cannot be run."""
+    try:
+        return run(loaded(name, text))
     except Wrong:
         raise
     except Exception as error:  # whatever the learner's lines raise
@@ -120,12 +217,17 @@ def check_treatment(name: str, treatment: Any) -> str:
         text = patient.treated(treatment)
     except (ValueError, OSError) as error:  # a line, or a file, that is not there
         raise Wrong(f"The program cannot be examined. {error}") from None
+    return expect_healthy(patient, text)
+
+
+def expect_healthy(patient: Ward, text: str) -> str:
+    """What is right about a program, in a sentence; raises `Wrong` with what is left to fix."""
     findings, change = examine(patient, text)
     if findings:
         lines = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in findings[:_MOST]]
         raise Wrong("The dry run still finds:\n" + "\n".join(lines))
-    message = f"The dry run finds nothing, but the program is not what it was meant to be. {change}"
-    expect(not change, message)
+    found = "It runs" if patient.allowed else "The dry run finds nothing"
+    expect(not change, f"{found}, but the program is not what it was meant to be. {change}")
     same = "on a CPU the batches, training, evaluation and predictions are those of the healthy program."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
