@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
+from lab_utils.notebook import look
 from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, style_figures
 
 BARS = 6  # classes shown under a photograph
@@ -161,6 +162,51 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
+    return figure
+
+
+def replicas(
+    weight: str, values: np.ndarray, joint: np.ndarray, shares: np.ndarray, joint_share: float
+) -> Figure:
+    """What becomes of the copies of a model that no all-reduce keeps together.
+
+    Args:
+        weight: the name of a weight.
+        values: of that weight in each copy, float [steps + 1, cores].
+        joint: of it in the model with an all-reduce, float [steps + 1].
+        shares: held-out accuracy of each copy, 0 to 1, float [cores].
+        joint_share: that of the model with an all-reduce.
+    """
+    steps, cores = values.shape[0] - 1, values.shape[1]
+    look.describe(
+        f"left, one weight over {steps} steps: the copies on {cores} cores start at {joint[0]:.3f} and end "
+        f"between {values[-1].min():.3f} and {values[-1].max():.3f}; with an all-reduce it ends at "
+        f"{joint[-1]:.3f} on all cores. Right, held-out accuracy: {', '.join(f'{s:.0%}' for s in shares)} on "
+        f"cores 0 to {cores - 1}; {joint_share:.0%} with an all-reduce."
+    )
+    figure = Figure(figsize=(9, 3.2))
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    without, with_one = "without an all-reduce: eight models", "with an all-reduce: one model"
+    for core in range(cores):
+        style = {"color": ALARM, "lw": 2.2 if core == 0 else 1}
+        left.plot(values[:, core], **style, label=without if core == 0 else None)
+    left.plot(joint, color=FILLED, lw=2.2, ls="--", label=with_one)
+    left.annotate("core 0", (steps, values[-1, 0]), (4, -3), textcoords="offset points", fontsize=8)
+    left.set(xlabel="step", ylabel=f"one weight of {weight}", xlim=(0, steps * 1.1))
+    left.set_xticks(range(0, steps + 1, max(1, steps // 4)))
+    left.legend(fontsize=8)
+    right.barh(range(cores), shares, color=[ALARM] + ["#eeb4af"] * (cores - 1))
+    right.axvline(joint_share, color=FILLED, lw=2.2, ls="--")
+    for core, share in enumerate(shares):
+        text = f"{share:.0%}, the checkpoint" if core == 0 else f"{share:.0%}"
+        colour = "white" if core == 0 else look.INK
+        right.text(0.02, core, text, va="center", fontsize=8, color=colour, weight="bold")
+    right.text(
+        joint_share, -0.8, f"{joint_share:.0%}", color=FILLED, fontsize=8, ha="center", va="bottom"
+    )
+    right.set_yticks(range(cores), [f"core {core}" for core in range(cores)], fontsize=8)
+    right.invert_yaxis()
+    right.set(xlabel="held-out accuracy (measured here)", xlim=(0, 1))
     return figure
 
 
