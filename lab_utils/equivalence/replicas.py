@@ -35,6 +35,14 @@ class Replicas:
     metrics: dict[str, np.ndarray]
     joint_metrics: dict[str, float]
 
+    def __str__(self) -> str:
+        """A line for each metric: of the copies, of the one in the checkpoint, of the joint model."""
+        return "\n".join(
+            f"{name}: {found.min():.3g} to {found.max():.3g} on the cores, {found[0]:.3g} in the "
+            f"checkpoint (core 0), {self.joint_metrics[name]:.3g} with an all-reduce"
+            for name, found in self.metrics.items()
+        )
+
     def draw(self, metric: str = "accuracy") -> plots.Figure:
         """The weight over the steps, and a metric from 0 to 1 of each copy."""
         shares, joint = self.metrics[metric], self.joint_metrics[metric]
