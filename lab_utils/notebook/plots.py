@@ -55,6 +55,14 @@ def predictions(
         truths: the true class of each image where known; the predicted bar is green when it is right,
             red when it is wrong, blue when the truth is not known.
     """
+    named = [labels[int(np.argmax(each))] for each in probabilities]
+    right = sum(truth == int(np.argmax(p)) for truth, p in zip(truths, probabilities, strict=True))
+    known = sum(truth is not None for truth in truths)
+    of_these = f" {right} of {known} are right." if known else ""
+    look.describe(
+        f"{len(images)} photographs, each over bars of its class probabilities. The model says "
+        f"{', '.join(named)}.{of_these}"
+    )
     rows = -(-len(images) // 6)
     columns = -(-len(images) // rows)
     figure = Figure(figsize=(2.1 * columns, 2.9 * rows))  # names stay legible across a notebook
@@ -116,6 +124,12 @@ def learning_curves(
         history: evaluations, each with "step", "accuracy" and "cross_entropy" (nats).
         chance: the accuracy of a guess.
     """
+    last = history[-1]
+    look.describe(
+        f"loss and accuracy over {last['step']} steps. At the end the held-out cross-entropy is "
+        f"{last['cross_entropy']:.2f} nats and the held-out accuracy {last['accuracy']:.0%}; a guess has "
+        f"{chance:.0%}."
+    )
     figure = Figure(figsize=(9, 3.4))
     loss, accuracy = figure.subplots(1, 2)
     steps = [record["step"] for record in history]
@@ -131,6 +145,16 @@ def learning_curves(
         axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
         axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
         axes.legend()
+    return figure
+
+
+def strip(files: Sequence[os.PathLike[str]], what: str) -> Figure:
+    """Pictures in a row, from their files; `what` they are, for those who do not see them."""
+    look.describe(f"{len(files)} {what}.")
+    figure = Figure(figsize=(9, 1))
+    for axes, file in zip(figure.subplots(1, len(files)), files, strict=True):
+        axes.imshow(Image.open(file))
+        axes.set_axis_off()
     return figure
 
 
