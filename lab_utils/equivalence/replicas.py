@@ -22,7 +22,7 @@ class Replicas:
     """Copies of a model that were trained apart, and the one that was trained with an all-reduce.
 
     Attributes:
-        weight: the variable of the weight that is shown, whose values end furthest apart.
+        weight: the variable of the weight that is shown, whose values end far from each other.
         values: of that weight after each step, float [steps + 1, cores].
         joint_values: of it in the model with the all-reduce, float [steps + 1].
         metrics: held-out metrics after the last step by name, each float [cores].
@@ -127,7 +127,10 @@ def _metrics(make: Callable[[Any], ModelGraph], values: Arrays, batch: Any) -> d
 
 
 def _furthest_apart(values: list[Arrays], names: list[str]) -> tuple[str, tuple[int, ...]]:
-    """The trained weight with the largest standard deviation between copies: its variable, its place."""
-    spread = {name: np.std([copy[name] for copy in values], axis=0) for name in names}
-    name = max(spread, key=lambda each: spread[each].max())
-    return name, np.unravel_index(int(spread[name].argmax()), spread[name].shape)
+    """The trained weight of which no two copies end near each other: its variable, its place."""
+    gaps = {
+        name: np.diff(np.sort([copy[name] for copy in values], axis=0), axis=0).min(axis=0)
+        for name in names
+    }
+    name = max(gaps, key=lambda each: gaps[each].max())
+    return name, np.unravel_index(int(gaps[name].argmax()), gaps[name].shape)

@@ -84,10 +84,7 @@ def four_changes() -> None:
     """The four changes of a port as a diff: the program of lab 01 on the left, its port on the right."""
     look.describe(
         "the four changes, side by side. "
-        + " ".join(
-            f"Change {title}. Before: {_joined(before)}. After: {_joined(after)}."
-            for title, before, after in _CHANGES
-        )
+        + " ".join(f"Change {title}: {_of_diff(after)}." for title, _, after in _CHANGES)
     )
     _, (axes,) = _card(10, 4.8)
     fills = {"-": "#fbe3e1", "+": HOST, " ": IDLE}
@@ -108,8 +105,9 @@ def four_changes() -> None:
     axes.set(xlim=(-0.05, 10.05), ylim=(y + 0.9, 1.9))
 
 
-def _joined(lines: Sequence[str]) -> str:
-    return " ".join(line[1:].strip() for line in lines)
+def _of_diff(lines: Sequence[str]) -> str:
+    """What is new, in words."""
+    return " ".join(line[1:].strip() for line in lines if line[0] == "+")
 
 
 def all_reduce() -> None:

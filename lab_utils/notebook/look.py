@@ -35,6 +35,7 @@ _FIGURES = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
+_UNSEEN = "position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)"
 WIDTH = 80  # signs in a printed line: JupyterLab breaks a longer one inside a word where the window is narrow
 
 
@@ -47,16 +48,16 @@ def style_figures() -> None:
 
 
 def describe(text: str) -> None:
-    """Shows the alternative text of the figure that a cell is about to show.
+    """Gives the figure that a cell is about to show its alternative text, for screen readers.
 
-    JupyterLab gives its images none (4.6), but hides elements of this class from all except screen readers.
-    Other front ends show it as a line above the figure.
+    JupyterLab (4.6) has no place for one on an image. It hides elements of this class from the eye, and pages
+    made of a notebook follow the style; where neither holds, the text stands above the figure.
     """
     if in_notebook():
         from IPython.display import display
 
         text = f"Figure: {text}"
-        html = f'<p class="jp-sr-only">{escape(text)}</p>'
+        html = f'<p class="jp-sr-only" style="{_UNSEEN}">{escape(text)}</p>'
         display({"text/html": html, "text/plain": text}, raw=True)
 
 

@@ -533,7 +533,7 @@ ANSWERS = {
             "    tpu_config=tpu.TPUConfig(iterations_per_loop=50),\n", "", "TPUConfig's default"
         ),
         Mutant(", steps=1)", ")", "Pass steps to evaluate"),
-        Mutant("eval_batch_size=48", "eval_batch_size=32", "16 of 48 held-out examples"),
+        Mutant('"eval_batch_size": 48', '"eval_batch_size": 32', "16 of 48 held-out examples"),
         Mutant(
             "        optimizer = v1.tpu.CrossShardOptimizer(optimizer)\n",
             "        pass\n",

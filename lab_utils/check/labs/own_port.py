@@ -90,6 +90,11 @@ def _trained(ran: dict[str, Any]) -> str:
     meaning = next((text for part, text in _MEANINGS.items() if part in failed), "")
     message = f"{meaning}\n`python port.py` fails on this CPU. {failed}".lstrip()
     expect(not failed, message)
+    message = (
+        "`python port.py` fails, since this TensorFlow has no Estimator: "
+        "from lab_utils.estimator import tf, tpu, v1"
+    )
+    expect(not ran["bare"] or not kinds, message)
     message = "train_and_evaluate does not drive a TPU: call train, then evaluate."
     expect(not ran["both"], message)
     expect(bool(kinds), "port.py ends without calling train and evaluate of a TPUEstimator.")

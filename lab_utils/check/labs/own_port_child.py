@@ -59,6 +59,7 @@ class Ran:
         trained: the step that training reached.
         endless: train was given neither steps nor max_steps.
         both: it called train_and_evaluate.
+        bare: this TensorFlow has no Estimator, and the program does not take it from here.
         evaluations: in their order.
         failed: the exception that ended it; "" for none.
     """
@@ -67,6 +68,7 @@ class Ran:
     trained: int = 0
     endless: bool = False
     both: bool = False
+    bare: bool = False
     evaluations: list[Evaluation] = field(default_factory=list)
     failed: str = ""
 
@@ -104,7 +106,7 @@ class _Counts(v1.train.SessionRunHook):
 
 def run(path: Path) -> Ran:
     """Runs the program on this CPU, and notes what it trains and evaluates."""
-    ran = Ran()
+    ran = Ran(bare=b"lab_utils" not in path.read_bytes() and not tf.__version__.startswith("2.15"))
     base = v1.estimator.Estimator  # whose methods those of the others call
     train, evaluate, both = base.train, base.evaluate, tf.estimator.train_and_evaluate
 
