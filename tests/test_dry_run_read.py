@@ -3,17 +3,26 @@
 import functools
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
+from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
-from lab_utils.dry_run import dry_run
+from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
-from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.estimator import tf, v1
+
+BATCHES = reader((ROWS, CLASSES))
+
+
+def PREDICTED(params):
+    return BATCHES(params).map(lambda row, label: row)
+
 
 # What tensorflow-tpu 2.19.1 refused, on x: float32 [8, 16], i: int32 [8]; the corpus of ports holds more.
 REFUSED = {
@@ -211,3 +220,47 @@ def test_elements_are_known_behind_maps(data):
         with tf.Graph().as_default():
             made = tf.data.experimental.to_variant(build(data)).op
             assert inputs.elements(made) == count
+
+
+def judged(input_fn, **options):
+    report = dry_run(make(dense), input_fn, stages=["trace", "read"], progress=False, **options)
+    return report, [said for said in report.not_checked if "input pipeline of" in said]
+
+
+def test_rules_that_input_fn_keeps_from_being_read_are_named():
+    """input_fn is called once more for them, and with twice the batch: some bear one call, or check it."""
+    calls = []
+
+    def once(params):
+        calls.append(1)
+        assert len(calls) == 1, "the files are open already"  # once
+        return BATCHES(params)
+
+    def checked(params):
+        assert params["batch_size"] == 64, "this batch only"  # checked
+        return BATCHES(params)
+
+    _, left_out = judged(once, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
+    [said] = left_out
+    assert said.startswith("The input pipeline of training (TPU211, TPU214, ") and "TPU228)" in said
+    assert "called once more, input_fn raised AssertionError: the files are open already" in said
+    assert "# once" in said
+    report, [said] = judged(checked, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
+    assert said.startswith(
+        "The input pipeline of training (TPU214, TPU226): asked for twice the batch"
+    )
+    assert "this batch only" in said and "# checked" in said and report.ready
+    assert judged(BATCHES, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)[1] == []
+
+
+def test_rules_that_other_programs_go_without_are_named():
+    batch = np.ones([8, 4], np.float32), np.ones([8], np.float32)
+    report = dry_run(lambda x, y: tf.reduce_mean(x), batch, stages=["read"], progress=False)
+    [said] = [text for text in report.not_checked if "TPUEstimator only" in text]
+    named = set(re.findall(r"TPU\d+", said))
+    pages = {id: rule for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
+    assert named < set(pages), named - set(pages)
+    # What stays is read of every program's step or its dataset, or is of JAX.
+    others = " ".join(sorted(id for id in set(pages) - named if id < "TPU240"))
+    wanted = "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU222 TPU228 TPU229 TPU230"
+    assert others == wanted

@@ -69,7 +69,7 @@ def test_each_rule_has_an_emitter_and_a_wrong_port():
 
 
 def test_missing_and_needless_facts_are_errors():
-    with pytest.raises(TypeError, match="batch.*cores.*suggestion"):
+    with pytest.raises(TypeError, match="batch.*cores.*suggestion.*what"):
         rules.finding("TPU106", "", cores=8)
     with pytest.raises(TypeError, match="needs the facts"):
         rules.finding("TPU101", "", cores=8)

@@ -14,7 +14,7 @@ import numpy as np
 from lab_utils.dry_run.inspect import settings
 from lab_utils.equivalence.sides import Arrays, ModelGraph
 from lab_utils.estimator import tf, v1
-from lab_utils.notebook import plots
+from lab_utils.notebook import look, plots
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,49 @@ class Replicas:
             for name, found in self.metrics.items()
         )
 
-    def draw(self, metric: str = "accuracy") -> plots.Figure:
-        """The weight over the steps, and a metric from 0 to 1 of each copy."""
+    def draw(self, metric: str = "accuracy") -> None:
+        """Shows the weight over the steps, and a metric from 0 to 1 of each copy."""
         shares, joint = self.metrics[metric], self.joint_metrics[metric]
-        return plots.replicas(self.weight, self.values, self.joint_values, shares, joint)
+        steps, cores = len(self.values) - 1, len(shares)
+        figure = plots.Figure(figsize=(9, 3.2))
+        left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+        for core in range(cores):
+            label = "without an all-reduce: a model on each core" if core == 0 else None
+            left.plot(
+                self.values[:, core], color=look.ALARM, lw=2.2 if core == 0 else 1, label=label
+            )
+        left.plot(
+            self.joint_values,
+            color=look.FILLED,
+            lw=2.2,
+            ls="--",
+            label="with an all-reduce: one model",
+        )
+        at_the_end = {"xytext": (4, -3), "textcoords": "offset points", "fontsize": 8}
+        left.annotate("core 0", (steps, self.values[-1, 0]), **at_the_end)
+        left.set(xlabel="step", ylabel=f"one weight of {self.weight}", xlim=(0, steps * 1.1))
+        left.set_xticks(range(0, steps + 1, max(1, steps // 4)))
+        left.legend(fontsize=8)
+        right.barh(range(cores), shares, color=[look.ALARM] + ["#eeb4af"] * (cores - 1))
+        right.axvline(joint, color=look.FILLED, lw=2.2, ls="--")
+        for core, share in enumerate(shares):
+            text = f"{share:.0%}, the checkpoint" if core == 0 else f"{share:.0%}"
+            colour = "white" if core == 0 else look.INK
+            right.text(0.02, core, text, va="center", fontsize=8, color=colour, weight="bold")
+        above = {"color": look.FILLED, "fontsize": 8, "ha": "center", "va": "bottom"}
+        right.text(joint, -0.8, f"{joint:.0%}", **above)
+        right.set_yticks(range(cores), [f"core {core}" for core in range(cores)], fontsize=8)
+        right.invert_yaxis()
+        right.set(xlabel=f"held-out {metric} (measured here)", xlim=(0, 1))
+        start, *_, end = self.values
+        look.show(
+            figure,
+            f"Left, one weight over {steps} steps. The copies on {cores} cores start at {start[0]:.3f}, "
+            f"and end between {end.min():.3f} and {end.max():.3f}; with an all-reduce it ends at "
+            f"{self.joint_values[-1]:.3f} on all cores. Right, held-out {metric}: "
+            f"{', '.join(f'{share:.0%}' for share in shares)} on cores 0 to {cores - 1}; {joint:.0%} with an "
+            "all-reduce.",
+        )
 
 
 def train_apart(

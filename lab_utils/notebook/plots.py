@@ -10,8 +10,16 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook import look
-from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, style_figures
+from lab_utils.notebook.look import (
+    ALARM,
+    BAR,
+    FILLED,
+    NEUTRAL,
+    SECOND,
+    picture,
+    show,
+    style_figures,
+)
 
 BARS = 6  # classes shown under a photograph
 _PALE = (NEUTRAL, 0.5)
@@ -19,7 +27,19 @@ style_figures()
 
 
 class Figure(matplotlib_figure.Figure):
-    """A figure that a cell shows without pyplot, too."""
+    """A figure that a cell shows without pyplot, too.
+
+    Attributes:
+        alt: what it shows, for those who cannot see it; "" for no such text.
+    """
+
+    alt = ""
+
+    def __repr__(self) -> str:
+        return self.alt or super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        return picture(self._repr_png_(), self.alt) if self.alt else None
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -55,14 +75,6 @@ def predictions(
         truths: the true class of each image where known; the predicted bar is green when it is right,
             red when it is wrong, blue when the truth is not known.
     """
-    named = [labels[int(np.argmax(each))] for each in probabilities]
-    right = sum(truth == int(np.argmax(p)) for truth, p in zip(truths, probabilities, strict=True))
-    known = sum(truth is not None for truth in truths)
-    of_these = f" {right} of {known} are right." if known else ""
-    look.describe(
-        f"{len(images)} photographs, each over bars of its class probabilities. The model says "
-        f"{', '.join(named)}.{of_these}"
-    )
     rows = -(-len(images) // 6)
     columns = -(-len(images) // rows)
     figure = Figure(figsize=(2.1 * columns, 2.9 * rows))  # names stay legible across a notebook
@@ -124,12 +136,6 @@ def learning_curves(
         history: evaluations, each with "step", "accuracy" and "cross_entropy" (nats).
         chance: the accuracy of a guess.
     """
-    last = history[-1]
-    look.describe(
-        f"loss and accuracy over {last['step']} steps. At the end the held-out cross-entropy is "
-        f"{last['cross_entropy']:.2f} nats and the held-out accuracy {last['accuracy']:.0%}; a guess has "
-        f"{chance:.0%}."
-    )
     figure = Figure(figsize=(9, 3.4))
     loss, accuracy = figure.subplots(1, 2)
     steps = [record["step"] for record in history]
@@ -145,17 +151,22 @@ def learning_curves(
         axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
         axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
         axes.legend()
+    last = history[-1]
+    figure.alt = (
+        f"Loss and accuracy over {last['step']} steps. At the end the held-out cross-entropy is "
+        f"{last['cross_entropy']:.2f} nats, and the held-out accuracy {last['accuracy']:.0%}; a guess has "
+        f"{chance:.0%}."
+    )
     return figure
 
 
-def strip(files: Sequence[os.PathLike[str]], what: str) -> Figure:
-    """Pictures in a row, from their files; `what` they are, for those who do not see them."""
-    look.describe(f"{len(files)} {what}.")
+def strip(files: Sequence[os.PathLike[str]], what: str) -> None:
+    """Shows pictures in a row, from their files; `what` they are, for those who cannot see them."""
     figure = Figure(figsize=(9, 1))
     for axes, file in zip(figure.subplots(1, len(files)), files, strict=True):
         axes.imshow(Image.open(file))
         axes.set_axis_off()
-    return figure
+    show(figure, f"{len(files)} {what}.")
 
 
 def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
@@ -189,49 +200,23 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     return figure
 
 
-def replicas(
-    weight: str, values: np.ndarray, joint: np.ndarray, shares: np.ndarray, joint_share: float
-) -> Figure:
-    """What becomes of the copies of a model that no all-reduce keeps together.
+def bars(values: Mapping[str, float], unit: str, label: str) -> None:
+    """Shows values as bars from 0, each with its number.
 
     Args:
-        weight: the name of a weight.
-        values: of that weight in each copy, float [steps + 1, cores].
-        joint: of it in the model with an all-reduce, float [steps + 1].
-        shares: held-out accuracy of each copy, 0 to 1, float [cores].
-        joint_share: that of the model with an all-reduce.
+        values: by name, from top to bottom.
+        unit: stands behind each number.
+        label: of the axis: what the values are, their unit and kind.
     """
-    steps, cores = values.shape[0] - 1, values.shape[1]
-    look.describe(
-        f"left, one weight over {steps} steps: the copies on {cores} cores start at {joint[0]:.3f} and end "
-        f"between {values[-1].min():.3f} and {values[-1].max():.3f}; with an all-reduce it ends at "
-        f"{joint[-1]:.3f} on all cores. Right, held-out accuracy: {', '.join(f'{s:.0%}' for s in shares)} on "
-        f"cores 0 to {cores - 1}; {joint_share:.0%} with an all-reduce."
-    )
-    figure = Figure(figsize=(9, 3.2))
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    without, with_one = "without an all-reduce: eight models", "with an all-reduce: one model"
-    for core in range(cores):
-        style = {"color": ALARM, "lw": 2.2 if core == 0 else 1}
-        left.plot(values[:, core], **style, label=without if core == 0 else None)
-    left.plot(joint, color=FILLED, lw=2.2, ls="--", label=with_one)
-    left.annotate("core 0", (steps, values[-1, 0]), (4, -3), textcoords="offset points", fontsize=8)
-    left.set(xlabel="step", ylabel=f"one weight of {weight}", xlim=(0, steps * 1.1))
-    left.set_xticks(range(0, steps + 1, max(1, steps // 4)))
-    left.legend(fontsize=8)
-    right.barh(range(cores), shares, color=[ALARM] + ["#eeb4af"] * (cores - 1))
-    right.axvline(joint_share, color=FILLED, lw=2.2, ls="--")
-    for core, share in enumerate(shares):
-        text = f"{share:.0%}, the checkpoint" if core == 0 else f"{share:.0%}"
-        colour = "white" if core == 0 else look.INK
-        right.text(0.02, core, text, va="center", fontsize=8, color=colour, weight="bold")
-    right.text(
-        joint_share, -0.8, f"{joint_share:.0%}", color=FILLED, fontsize=8, ha="center", va="bottom"
-    )
-    right.set_yticks(range(cores), [f"core {core}" for core in range(cores)], fontsize=8)
-    right.invert_yaxis()
-    right.set(xlabel="held-out accuracy (measured here)", xlim=(0, 1))
-    return figure
+    figure = Figure(figsize=(7.5, 0.4 * len(values) + 0.8))
+    axes = figure.add_subplot()
+    drawn = axes.barh(list(values), list(values.values()), color=BAR)
+    axes.bar_label(drawn, [f"{value:.3g} {unit}" for value in values.values()], padding=4)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.15 * max(values.values()))
+    axes.set_xlabel(label)
+    texts = [f"{name}: {value:.3g} {unit}" for name, value in values.items()]
+    show(figure, f"Bars, {label}. {'; '.join(texts)}.")
 
 
 def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:

@@ -11,6 +11,7 @@ from lab_utils.common.figures import memory
 from lab_utils.common.source import place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -167,11 +168,15 @@ def elements(op: tf.Operation) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
-def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:
-    """A finding where the data end before the steps do; `loop`: iterations_per_loop.
+def length(
+    pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable, steps: int | None = None
+) -> Iterator[Finding]:
+    """A finding where the data end before the steps do.
 
-    How many steps the program asks for is not known here: that the data are shorter than a loop on
-    the device is a note, as TPUEstimator shortens the last loop.
+    Args:
+        loop: iterations_per_loop.
+        steps: those of one call of train. Where they are not known, it is a note that the data are shorter
+            than a loop on the device, as TPUEstimator shortens the last loop.
 
     Raises:
         Unknown: it cannot be told; the message says why.
@@ -186,18 +191,22 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     if have is not None:
         have //= pipeline.batches_a_step
     if have is not None and have < 1:
-        yield finding("TPU211", where, have=0, need=1, mode=mode.activity)
-    elif mode is Mode.TRAIN:
+        facts = {"have": 0, "what": "one step", "need": 1}
+        yield finding("TPU211", where, mode=mode.activity, **facts)
+    elif mode is Mode.TRAIN and (have is None or steps is None or have < steps):
         types = " ".join(op.type for op in everywhere(pipeline.graph))
         if "Repeat" not in types and "Generator" in types:
             raise Unknown("they come from a Python generator, which may go on for ever or not")
         if "Repeat" not in types:
             # Some call train once for each epoch, with as many steps as there are batches.
             enough = have is not None and isinstance(loop, int) and have >= loop
-            yield finding("TPU218", where, note=enough)
+            yield finding("TPU218", where, note=enough and steps is None)
+        elif have is not None and steps is not None:
+            facts = {"have": int(have), "what": "one call of train", "need": steps}
+            yield finding("TPU211", where, mode=mode.activity, **facts)
         elif have is not None and isinstance(loop, int) and have < loop:
-            facts = {"have": int(have), "need": loop, "mode": mode.activity}
-            yield finding("TPU211", where, note=True, **facts)
+            facts = {"have": int(have), "what": "one loop on the device", "need": loop}
+            yield finding("TPU211", where, note=True, mode=mode.activity, **facts)
 
 
 def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
@@ -238,15 +247,35 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
         yield finding("TPU225", place(batch), dropped=rest, examples=number)
 
 
-def python(graph: Any, cores: int) -> Iterator[Finding]:
-    """A finding for each call of Python in an input pipeline; a note where `cores` are those of one host."""
+def python(graph: Any, cores: int, address: str = "") -> Iterator[Finding]:
+    """A finding for each call of Python in an input pipeline.
+
+    It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
+    """
     hosts = cores // _tpu_estimator.CORES_PER_HOST
     where = "One host can run it, if your program runs on that host."
     if hosts > 1:
         where = f"A TPU with {cores} cores has {hosts} hosts."
+    elif address:
+        where = (
+            "Your program looks for its TPU at a grpc:// address: the TPU's host runs the input pipeline in "
+            "a process of its own."
+        )
     for op in everywhere(graph):
         if "PyFunc" in op.type:
-            yield finding("TPU228", place(op), note=hosts <= 1, op=op.type, hosts=where)
+            yield finding(
+                "TPU228", place(op), note=not address and hosts <= 1, op=op.type, hosts=where
+            )
+
+
+def python_of_dataset(dataset: tf.data.Dataset, cores: int, address: str) -> Iterator[Finding]:
+    """The same of a dataset that fit or a strategy is given."""
+    waiting = [dataset]
+    while waiting:
+        current = waiting.pop()
+        for graph in _tensorflow.functions_of_dataset(current):
+            yield from python(graph, cores, address)
+        waiting += _tensorflow.inputs_of_dataset(current)
 
 
 def constants(graph: Any) -> Iterator[Finding]:

@@ -46,8 +46,13 @@ def _asked_at(op: tf.Operation) -> Place:
     return place_of_stack(frames[:inside]) or place(op)
 
 
-def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
-    """Findings about what a step does not run: updates, the global step, batch-norm averages."""
+def left_out(
+    program: CoreProgram, flow: Flow, spec: Any, averages_are_read: bool | None = True
+) -> Iterator[Finding]:
+    """Findings about what a step does not run: updates, the global step, batch-norm averages.
+
+    Averages that no mode reads need no update; where that is not known (None), it is a note.
+    """
     op = getattr(spec.train_op, "op", spec.train_op)
     dependencies = ancestors([op, spec.loss.op])  # TPUEstimator computes both
     targets = {variable for variable, writers in flow.writers.items() if writers & dependencies}
@@ -57,10 +62,26 @@ def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
     if not any(variable.startswith("global_step:") for variable in targets):
         yield finding("TPU215", _asked_at(op))
     averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - targets
-    if averages:
+    if averages and averages_are_read is not False:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
         layer = place(first).position
-        yield finding("TPU220", place(op), variables=names(averages), layer=layer)
+        facts = {"variables": names(averages), "layer": layer}
+        yield finding("TPU220", place(op), note=averages_are_read is None, **facts)
+
+
+def reads_averages(graph: Any, spec: Any) -> bool:
+    """Whether the results of a mode need averages of batch normalisation.
+
+    It is taken for granted where model_fn gave no spec.
+    """
+    if spec is None:
+        return True
+    _, tensors = getattr(spec, "eval_metrics", None) or (None, ())
+    results = tf.nest.flatten((spec.loss, spec.predictions, tensors))
+    needed = ancestors([result.op for result in results if tf.is_tensor(result)])
+    handles = CoreProgram.of(graph).handles
+    used = {handles.get(tensor.name, tensor.name) for op in needed for tensor in op.inputs}
+    return any(name.endswith(_AVERAGES) for name in used)
 
 
 def broadcasts(flow: Flow) -> Iterator[Finding]:

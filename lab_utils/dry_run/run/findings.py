@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 
@@ -48,10 +48,11 @@ class VirtualRun:
     cached: bool = False
 
 
-def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) -> None:
-    """TPU404: two cores with the same examples, or a core with those of the step before."""
+def look_at_batches(program: Program, epochs: list[list[Batch]], result: VirtualRun) -> None:
+    """TPU404: two cores with the same examples, or a core with those of the step before in its epoch."""
     earlier: dict[str, str] = {}
-    for step, batch in enumerate(batches, 1):
+    numbered = [(number, batch) for epoch in epochs for number, batch in enumerate(epoch)]
+    for step, (number, batch) in enumerate(numbered, 1):
         digests: dict[str, str] = {}
         for core in range(program.cores):
             arrays = [array[core] for array in batch]
@@ -59,13 +60,13 @@ def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) 
                 continue  # made-up data: nothing can be told from them
             digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
             name = f"core {core} at step {step}"
-            twin = digests.get(digest) or earlier.get(digest)
+            twin = digests.get(digest) or (number and earlier.get(digest))
             if twin:
                 which = f"{twin} and {name}"
                 result.findings.append(finding("TPU404", program.where, which=which, step=step))
                 return
             digests[digest] = name
-        earlier = {} if program.one_batch else digests
+        earlier = digests
 
 
 def _constant(array: np.ndarray) -> bool:
@@ -101,7 +102,8 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
         # From the second step on the trained variables count: a gradient that is `cores` times too
         # large shows in how far the loss has moved.
         change = max(abs(a - many[0]), abs(b - one[0]))
-        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change):
+        most = OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change)
+        if program.joined_statistics or abs(a - b) > most:
             result.findings.append(_other_loss(program, number, a, b))
             return
         result.notes.append(
@@ -109,6 +111,12 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
             "within what an average over each core's own number of examples makes."
         )
         return
+    off = abs(many[0] - one[0]) / max(abs(many[0]), abs(one[0]), 1e-30)
+    if program.joined_statistics and off > SAME_VARIABLE:
+        result.not_compared.append(
+            f"TPU403: {program.joined_statistics[0].position} averages variances over the cores, and leaves "
+            f"out how far their means are apart. With this batch it changes the loss by {off:.2%} only."
+        )
 
 
 def _lost_at(losses: list[list[float]]) -> float:
@@ -119,17 +127,43 @@ def _lost_at(losses: list[list[float]]) -> float:
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.place_of_sum, program.origin
+    hint = _OF_GRADIENTS[program.api] if step > 1 else _OF_LOSS
+    if step == 1 and program.joined_statistics:
+        where, hint = program.joined_statistics[0], _OF_VARIANCE
     if not where:  # a loss that differs only later shows how variables are changed
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
-    return _too_many(program, where, step, "the mean loss over the cores", many, one)
+    return _too_many(
+        where or program.where, step, "the mean loss over the cores", (many, one), hint
+    )
+
+
+_OF_LOSS = (
+    "Use the mean of the loss over the examples of the batch, not the sum, and check terms that relate the "
+    "examples of a batch, such as batch normalisation or in-batch negatives."
+)
+_OF_VARIANCE = (
+    "Average the squares over the cores in place of the variances: variance = E[x^2] - mean^2, where both "
+    "E[x^2] and the mean are those of all cores. An average of the variances leaves out how far the cores' "
+    "means are apart."
+)
+_OF_GRADIENTS = {
+    Api.ESTIMATOR: (
+        "Check the gradients. CrossShardOptimizer sums them over the cores, and divides by the number of "
+        "cores only in its own minimize or compute_gradients: divide those of tf.gradients yourself."
+    ),
+    Api.STRATEGY: (
+        "Divide each core's loss by the global batch, as tf.nn.compute_average_loss does: under TPUStrategy "
+        "the optimizer sums the gradients over the cores."
+    ),
+}
 
 
 def _too_many(
-    program: Program, where: Place, step: int, what: str, many: float, one: float
+    where: Place, step: int, what: str, values: tuple[float, float], hint: str
 ) -> Finding:
-    values = {"step": step, "what": what, "many": f"{many:.6g}", "one": f"{one:.6g}"}
-    return finding("TPU403", where or program.where, **values)
+    many, one = (f"{value:.6g}" for value in values)
+    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)
 
 
 def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -> None:
@@ -161,7 +195,8 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
-        result.findings.append(_too_many(program, where, 1, what, many[name]["norm"], norm))
+        values, hint = (many[name]["norm"], norm), _OF_GRADIENTS[program.api]
+        result.findings.append(_too_many(where or program.where, 1, what, values, hint))
 
 
 def look_at_values(
