@@ -88,6 +88,22 @@ def shown(monkeypatch):
     return found
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("four_changes", "optimizer = v1.tpu.CrossShardOptimizer(optimizer)"),
+        ("all_reduce", "their sum is 1.3, and every core gets that sum back"),
+        ("batch_to_cores", "8 cores with 128 examples each"),
+        ("machine", "16 by 16 chips with 512 cores"),
+    ],
+)
+def test_drawings_of_a_port_say_what_they_show(name, says, shown):
+    getattr(drawings, name)()
+    ((figure, alt),) = shown
+    draw(figure)
+    assert says in alt
+
+
 def test_drawings_of_the_input_say_what_they_show(shown):
     drawings.tfrecord(b"1234567890", b"12345678")
     drawings.beam_graph()

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, show, style_figures
+from lab_utils.notebook.look import (
+    ALARM,
+    BAR,
+    FILLED,
+    NEUTRAL,
+    SECOND,
+    picture,
+    show,
+    style_figures,
+)
 
 BARS = 6  # classes shown under a photograph
 _PALE = (NEUTRAL, 0.5)
@@ -18,7 +27,19 @@ style_figures()
 
 
 class Figure(matplotlib_figure.Figure):
-    """A figure that a cell shows without pyplot, too."""
+    """A figure that a cell shows without pyplot, too.
+
+    Attributes:
+        alt: what it shows, for those who cannot see it; "" for no such text.
+    """
+
+    alt = ""
+
+    def __repr__(self) -> str:
+        return self.alt or super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        return picture(self._repr_png_(), self.alt) if self.alt else None
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -130,7 +151,22 @@ def learning_curves(
         axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
         axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
         axes.legend()
+    last = history[-1]
+    figure.alt = (
+        f"Loss and accuracy over {last['step']} steps. At the end the held-out cross-entropy is "
+        f"{last['cross_entropy']:.2f} nats, and the held-out accuracy {last['accuracy']:.0%}; a guess has "
+        f"{chance:.0%}."
+    )
     return figure
+
+
+def strip(files: Sequence[os.PathLike[str]], what: str) -> None:
+    """Shows pictures in a row, from their files; `what` they are, for those who cannot see them."""
+    figure = Figure(figsize=(9, 1))
+    for axes, file in zip(figure.subplots(1, len(files)), files, strict=True):
+        axes.imshow(Image.open(file))
+        axes.set_axis_off()
+    show(figure, f"{len(files)} {what}.")
 
 
 def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
