@@ -48,7 +48,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.setattr(progress, "_memory", None)
-    monkeypatch.setattr(runner, "statuses", {})
+    monkeypatch.setattr(runner, "right_objects", {})
     monkeypatch.setattr(runner, "hint_counts", {})
     hints, names = ("First.", "Second."), ["twice"]
     entries = [todos.Todo(id, NAMES["double"], hints, names) for id in ("99a", "99b")]
@@ -119,12 +119,45 @@ def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right
     monkeypatch, capsys
 ):
     monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(twice="ours"))
-    check("99a", lambda x: 2 * x)
-    assert working("mine", "99a") == "mine"
-    assert working("mine", "99b", "99a") == "ours"
+
+    def mine(x):
+        return 2 * x
+
+    assert working(mine, "99a") == "ours"
+    assert capsys.readouterr().out == "Not solved yet: TODO 99a. This cell uses our twice.\n"
+    check("99a", mine)
+    assert working(mine, "99a") is mine and not capsys.readouterr().out
+    assert working(mine, "99b", "99a") == "ours"
     assert capsys.readouterr().out == "Not solved yet: TODO 99b. This cell uses our twice.\n"
-    check("99a", lambda x: x)
-    assert working("mine", "99a") == "ours"
+
+
+def test_working_keeps_to_the_object_that_was_right_and_says_where_it_is_another(capsys):
+    def mine(x):
+        return 2 * x
+
+    check("99a", mine)
+    check("99a", lambda x: x)  # a wrong experiment changes nothing
+    assert working(mine, "99a") is mine and not capsys.readouterr().out
+    assert working(lambda x: x + 1, "99a") is mine, "written again and not checked"
+    assert 'run check("99a", twice) again' in capsys.readouterr().out
+
+
+def test_working_knows_a_dict_that_was_changed_in_its_place(lab, capsys):
+    lab[0] = todos.Todo("99a", lambda answers: "Right.", (), ["answers"])
+    answers = {"a": 1}
+    check("99a", answers)
+    assert working({"a": 1}, "99a") == answers and not capsys.readouterr().out
+    answers["a"] = 2
+    assert working(answers, "99a") == {"a": 1}
+    assert "answers is not the one that was right" in capsys.readouterr().out
+
+
+def test_a_todo_of_an_earlier_session_is_not_called_unsolved(monkeypatch, capsys):
+    monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(twice="ours"))
+    check("99a", lambda x: 2 * x)
+    runner.right_objects.clear()  # as in a new kernel
+    assert working(None, "99a") == "ours"
+    assert "Not checked since this notebook was started: TODO 99a." in capsys.readouterr().out
 
 
 def test_hints_come_one_by_one():
@@ -355,3 +388,37 @@ def test_an_order_is_right_where_each_cause_stands_before_its_effect():
     for order in ("BAC", "BACDD", "BACX"):
         with pytest.raises(Wrong, match="each once"):
             expect_order(order, "BACD", why)
+
+
+def test_progress_notes_when_a_todo_was_first_tried_and_when_it_was_solved(
+    monkeypatch, tmp_path, capsys
+):
+    clock = iter([1000, 1600, 9000, 9060])
+    monkeypatch.setattr(progress.time, "time", lambda: next(clock))
+    check("99a", ...)  # an open one is no try
+    check("99a", lambda x: x)
+    check("99a", lambda x: 2 * x)
+    check("99a", lambda x: 2 * x)
+    check("99b", lambda x: x)
+    check("99b", lambda x: 2 * x)
+    noted = {"99a": {"first": 1000, "solved": 1600}, "99b": {"first": 9000, "solved": 9060}}
+    assert progress.times() == noted
+    assert progress.minutes(["99a", "99b"], progress.times()) == 11, (
+        "the long break between them is left out"
+    )
+    assert progress.show(["--hand_in", str(tmp_path / "progress.json")]) == 0
+    assert json.loads((tmp_path / "progress.json").read_text()) == noted
+    assert "the times of 2 TODOs, and nothing else" in capsys.readouterr().out
+
+
+def test_a_solution_that_is_shown_after_the_todo_was_right_is_not_counted(monkeypatch):
+    monkeypatch.setattr(sources, "regions", lambda lab: {"99a": ["    return 2"]})
+    check("99a", lambda x: 2 * x)
+    solution("99a")
+    assert progress.todos("shown") == set()
+
+
+def test_a_progress_of_an_earlier_edition_has_no_times():
+    progress.file().parent.mkdir(parents=True)
+    progress.file().write_text('{"done": ["99a"], "shown": [], "predictions": {}}')
+    assert progress.todos("done") == {"99a"} and progress.times() == {}

@@ -1,5 +1,6 @@
 """The patients of the clinic: charts agree with programs, and each fault alone is seen at its line."""
 
+import ast
 import dataclasses
 import io
 import re
@@ -9,16 +10,18 @@ import pytest
 from PIL import Image
 
 from lab_utils import datasets
-from lab_utils.check import programs, sources
+from lab_utils.check import check, programs, runner, sources, working
 from lab_utils.check.clinic import NAMES, ward
 from lab_utils.check.clinic.clients import TINY, requests
 from lab_utils.check.clinic.examine import dry_run_of, examine
+from lab_utils.check.outcome import Status
 from lab_utils.dry_run import rules
 from lab_utils.flowers import rest
-from lab_utils.teach import marks
+from lab_utils.teach import marks, pages
 
-CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
-NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator, two pipelines: without a dry run
+ROOT = Path(__file__).parents[1]
+CLINIC = ROOT / "datasets" / "clinic"
+NO_PORTS = {"plateau"}  # a plain Estimator: without a dry run
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - NO_PORTS)
 
 
@@ -109,13 +112,13 @@ def test_a_server_can_read_three_of_five_clients():
 @pytest.mark.parametrize("name", (*ALL, *sorted(NO_PORTS)))
 def test_a_cell_becomes_the_sick_program_and_the_healthy_one(name):
     patient = ward(name)
-    head = f"%%writefile {name}.py\n# TODO 1b: fix it\n"
+    head = f"%%writefile {name}.py\n# TODO 1a: fix it\n"
     cell = programs.expand(f"{head}# PROGRAM: {name}")
     assert f"{marks.starter(cell)}\n" == head + patient.sick
     assert f"{sources.without_marks(cell)}\n" == head + patient.healthy
     texts = {}
     exec(programs.as_python(sources.without_marks(cell)), texts)
-    assert texts[f"{name}.py"].endswith(patient.healthy.rstrip())
+    assert texts[f"{name}.py"].endswith(patient.healthy)
 
 
 def test_a_learners_changes_are_found_whatever_comments_stand_beside_them():
@@ -129,20 +132,84 @@ def test_a_learners_changes_are_found_whatever_comments_stand_beside_them():
     assert (change.sick, change.edited, change.at) == ([31], [], 31)
 
 
+RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
+SHUFFLED, SIZE = "dataset.shuffle(512).repeat()\n", 'params["batch_size"]'
+FLIP = "        if self.is_training:\n            image = tf.image.random_flip_left_right(image)\n"
+MIXED = "dataset.shuffle(NUM_TRAIN)"
+
+
 @pytest.mark.parametrize(
-    "old, new, told",
+    "name, old, new, told",
     [
-        (".shuffle(512)", "", "no longer shuffles: its examples come in the same order"),
-        (".shuffle(512)", ".shuffle(16)", "shuffles less than before"),
+        ("plateau", ".shuffle(512)", "", "no longer shuffles: its examples come in the same order"),
+        ("plateau", ".shuffle(512)", ".shuffle(16)", "shuffles less than before"),
         (
-            ".shuffle(512).repeat()",
-            ".shuffle(512, reshuffle_each_iteration=False).repeat()",
+            "plateau",
+            ".shuffle(512)",
+            ".shuffle(512, reshuffle_each_iteration=False)",
             "no longer shuffles again in each epoch",
         ),
-        (', name="scores"', "", "scores/bias, scores/kernel became dense/bias, dense/kernel"),
+        ("plateau", ', name="scores"', "", "scores/bias, scores/kernel became dense/bias"),
+        ("digits", RATE, "0.01", "global step 5000 moves the weights 32 times"),
+        ("digits", RATE, "0.1", "global step 10 moves the weights 10 times"),
+        (
+            "digits",
+            f"{SHUFFLED}    return dataset.batch({SIZE}",
+            f"{SHUFFLED}    return dataset.batch(64",
+            "training makes batches of 64 whatever params",
+        ),
+        ("digits", SHUFFLED, "dataset.repeat()\n", "no longer shuffles"),
+        ("photographs", MIXED, "dataset", "no longer shuffles"),
+        ("photographs", MIXED, "dataset.shuffle(16)", "shuffles less than before"),
+        ("photographs", FLIP, "", "was augmentation taken out"),
     ],
 )
-def test_a_cure_that_takes_a_feature_away_is_no_cure(old, new, told):
-    patient = ward("plateau")
+def test_a_cure_that_takes_a_feature_away_is_no_cure(name, old, new, told):
+    patient = ward(name)
     assert patient.healthy.count(old) == 1
-    assert told in examine(patient, patient.healthy.replace(old, new))[1]
+    findings, change = examine(patient, patient.healthy.replace(old, new))
+    assert not findings and re.search(told, change)
+
+
+def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for todo, name, more in (("1a", "plateau", ["C"]), ("16b", "digits", [])):
+        program = f"{name}.py"
+        assert f"There is no {program} that can be read" in check(todo, program, *more).why
+        (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).sick}# a remark\n")
+        assert check(todo, program, *more).status is Status.NOT_ATTEMPTED
+        (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).healthy}")
+        assert check(todo, program, *more).status is Status.CORRECT
+        assert "Hand over the file" in check(todo, 3, *more).why
+
+
+def test_the_picture_of_all_faults_agrees_with_the_programs():
+    cell = next(
+        cell["source"] for cell in pages.cells(ROOT, 16).values() if "FAULTS" in cell["source"]
+    )
+    names = ast.parse(cell).body[1]
+    rows = ast.literal_eval(names.value)
+    for column, name in enumerate(NAMES):
+        marks = "".join(cells[column] for cells in rows.values())
+        faults = ward(name).faults
+        assert len(marks) == len(faults), name
+        assert marks.count("s") == sum(fault.silent for fault in faults), name
+
+
+def test_cells_go_on_with_a_program_that_was_right(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(runner, "right_objects", {})
+    file = Path("digits.py")
+    file.write_text(ward("digits").sick)
+    assert ward("digits").healthy in Path(working("digits.py", "16b")).read_text()
+    assert "This cell uses our digits.py" in capsys.readouterr().out
+    file.write_text(ward("digits").healthy)
+    check("16b", "digits.py")
+    assert working("digits.py", "16b") == "digits.py"
+    file.write_text("no longer a program")
+    assert Path(working("digits.py", "16b")).read_text() == ward("digits").healthy
+    assert "digits.py is not the one that was right" in capsys.readouterr().out

@@ -54,7 +54,7 @@ needs_pmap = pytest.mark.skipif(
 
 def found(step, data):
     """Rules that reading the step finds."""
-    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)]
+    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)[0]]
 
 
 def test_a_jax_that_is_too_old_is_refused_and_a_newer_one_blames_no_step(monkeypatch):
@@ -313,3 +313,32 @@ def test_a_whole_dry_run_has_memory_and_collectives_as_counted_by_hand(jobs):  #
     over_model, over_data = 512 * 1024, 2 * 1024 * 2048
     counted = {a * over_model + b * over_data + 4 for a in (2, 4) for b in (2, 4)}
     assert figures["all-reduce, a step"] in counted
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda params, features, labels: None,
+        lambda params, features, labels: jnp.zeros([]),
+        lambda params, features, labels: (params, {"loss": 0.0}),
+        lambda params, features, labels: jax.jit(lambda p: jnp.ones([3]))(params),
+        jax.jit(lambda params, features, labels: descend(params, features, labels) and None),
+    ],
+    ids=["nothing", "a constant", "its arguments", "within jit", "no return"],
+)
+def test_a_step_that_returns_nothing_it_computes_is_not_judged(step):
+    report = dry_run(step, (PARAMS, *BATCH), "v5e:2x4", stages=["read", "compile"], progress=False)
+    assert report.verdict == "could not run" and not report.compiled
+    assert "returns nothing that it computes from its arguments" in report.stages[1].detail
+    assert "inf" not in str(report).replace("infeed", "")
+
+
+def test_the_report_says_how_many_of_the_devices_take_part(jobs):  # noqa: F811
+    data = (PARAMS, *BATCH)
+    alone = dry_run(descend, data, "v5e:2x4", stages=["read", "compile"], progress=False)
+    assert (alone.framework, alone.backend, alone.devices) == ("JAX", "JAX", 1)
+    assert "; JAX; 1 of the 8 cores of v5e:2x4; " in alone.subject + " ".join(str(alone).split())
+    unknown = dry_run(descend, data, "v5e:2x4", stages=["read"], progress=False)
+    assert unknown.devices is None and "not lowered for the 8 cores" in " ".join(
+        str(unknown).split()
+    )

@@ -40,14 +40,16 @@ def test_the_estimator_and_its_model_dir_are_left_alone(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def version_1_loops():
-    v1.disable_control_flow_v2()
-    yield
+@pytest.fixture(params=[1, 2])
+def loops(request):
+    """The version of control flow; with version 1 the body of a loop is part of the session's graph."""
+    if request.param == 1:
+        v1.disable_control_flow_v2()
+    yield request.param
     v1.enable_control_flow_v2()
 
 
-def test_a_hook_that_fetches_a_tensor_of_a_version_1_loop_is_named(version_1_loops):
+def test_a_hook_that_fetches_a_tensor_of_the_loop_is_named(loops):
     def model_fn(features, labels, mode, params):
         loss = classify(v1.layers.dense(features, 3), labels)
         optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
@@ -62,7 +64,68 @@ def test_a_hook_that_fetches_a_tensor_of_a_version_1_loop_is_named(version_1_loo
 
     [found] = findings(model_fn, eval_batch_size=64)
     assert found.rule == "TPU115" and "# the hook" in found.place.code
-    assert "not fetchable" in found.message
+    assert ("not fetchable" if loops == 1 else "equal to current graph") in found.message
+
+
+class Asking(v1.train.SessionRunHook):
+    """Asks in before_run as the test says."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def before_run(self, context):
+        return self.ask(context)
+
+
+def with_hook(hook_of):
+    """An Estimator that only trains, with the hook that hook_of(loss) gives."""
+
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        return train_spec(mode, loss, params, training_hooks=[hook_of(loss)])
+
+    only_trains = {"eval_batch_size": None, "predict_batch_size": None, "eval_on_tpu": False}
+    return make(model_fn, use_tpu=True, **only_trains)
+
+
+def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
+    """And the hook, which begins, writes nothing where the program keeps its model."""
+
+    def saver(loss):
+        merged = v1.summary.merge([v1.summary.scalar("loss", loss)])
+        return v1.train.SummarySaverHook(10, output_dir=tmp_path / "run", summary_op=merged)
+
+    [train, *_] = trace(with_hook(saver), Inputs(DATA), cores=8)
+    [found] = trace_findings([train])
+    assert found.rule == "TPU115" and "SummarySaverHook(" in found.place.code
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "fetches"),
+    [
+        (lambda loss: lambda context: None, False),
+        (lambda loss: lambda context: v1.train.SessionRunArgs({"step": v1.train.get_global_step()}), False),
+        (lambda loss: lambda context: v1.train.SessionRunArgs({"loss": (loss, loss.op)}), True),
+        (lambda loss: lambda context: v1.train.SessionRunArgs("no_such_tensor:0"), True),
+        (lambda loss: lambda context: context.session.graph.get_tensor_by_name("loss_of:0"), True),
+        (lambda loss: lambda context: context.session.run(loss), True),
+    ],
+)  # fmt: skip
+def test_what_a_hook_of_ones_own_asks_for_is_looked_at(ask, fetches):
+    [train] = trace(with_hook(lambda loss: Asking(ask(loss))), Inputs(DATA), cores=8)
+    assert [found.rule for found in trace_findings([train])] == ["TPU115"] * fetches
+    assert not train.not_checked
+
+
+def test_a_hook_that_needs_a_session_is_told_and_charged_with_nothing():
+    def ask(context):
+        context.session.run(v1.train.get_global_step())  # the line
+
+    [train] = trace(with_hook(lambda loss: Asking(ask)), Inputs(DATA), cores=8)
+    assert train.error is None and trace_findings([train]) == []
+    [said] = train.not_checked
+    assert "hook Asking" in said and "runs no session" in said and "# the line" in said
 
 
 def test_nothing_is_printed(capfd):

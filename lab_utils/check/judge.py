@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lab_utils.check import returns, sources, todos
-from lab_utils.check.outcome import CannotCheck, Status, Wrong
+from lab_utils.check.outcome import CannotCheck, NotAttempted, Status, Wrong
 from lab_utils.check.same import a, difference
 from lab_utils.check.tools import reason
 from lab_utils.common import source
@@ -38,6 +38,8 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     why = _apart(entry, results)
     if not why and isinstance(results.end, CannotCheck):
         return Status.CANNOT_CHECK, str(results.end)
+    if not why and isinstance(results.end, NotAttempted):
+        return Status.NOT_ATTEMPTED, str(results.end)
     if not why and (starter := _open(entry.id, results.end)):
         return Status.NOT_ATTEMPTED, starter
     if not why and isinstance(results.end, str):

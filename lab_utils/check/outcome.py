@@ -41,6 +41,10 @@ class Wrong(Exception):
     """Raised by a check's function: what is wrong, in the learner's terms."""
 
 
+class NotAttempted(Exception):
+    """Raised by a check's function where nothing was written yet: what is to be done first."""
+
+
 class CannotCheck(Exception):
     """Raised by a check's function: what this machine lacks for it."""
 

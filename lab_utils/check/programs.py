@@ -3,7 +3,7 @@
 A cell of a source notebook names a patient of the clinic:
 
     %%writefile plateau.py
-    # TODO 1b: fix this program
+    # TODO 1a: fix this program
     # PROGRAM: plateau
 
 In the lab the sick program stands there, in the solution the healthy one. `# REASONS: plateau` in another
@@ -13,8 +13,15 @@ that of the file.
 
 import difflib
 import re
+import tempfile
+from pathlib import Path
+from typing import Any
 
 from lab_utils.check.clinic.ward import ward
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.same import a
+from lab_utils.check.tools import expect, failure
+from lab_utils.common import files
 
 _PROGRAM = re.compile(r"^# PROGRAM: (\w+)$", re.M)
 _REASONS = re.compile(r"^# REASONS: (\w+)$", re.M)
@@ -62,4 +69,27 @@ def as_python(source: str) -> str:
         return source
     if "'''" in match[2]:
         raise ValueError(f"{match[1]}: write three double quotes, not three single ones")
-    return f"globals()[{match[1]!r}] = r'''{match[2]}'''\n"
+    return f"globals()[{match[1]!r}] = r'''\n{match[2].rstrip()}\n'''[1:]\n"
+
+
+def read_program(program: Any, file: str) -> str:
+    """A program that a learner hands over: the text of its file, or a text of several lines as it is.
+
+    Raises:
+        Wrong: there is no such file, or it is something else.
+    """
+    expect(isinstance(program, str | Path), f'Hand over the file, as "{file}", not {a(program)}.')
+    if "\n" in str(program):
+        return str(program)
+    try:
+        return Path(program).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        where = f"There is no {program} that can be read in {Path.cwd()}"
+        raise Wrong(f"{where}: run the cell that writes it. {failure(error)}") from None
+
+
+def written(text: str, file: str) -> str:
+    """Writes a program into a temporary folder of its own; returns its path."""
+    path = Path(tempfile.mkdtemp(prefix="program-")) / file
+    files.write(path, text)
+    return str(path)

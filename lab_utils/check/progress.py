@@ -1,13 +1,18 @@
 """A learner's progress and predictions, in one JSON file of the user's own, and a table of them.
 
+The file also has the times, in seconds since 1970, at which each TODO was first tried and first right.
+Nothing sends them: --hand_in writes them into another file, which a learner may hand in with a notebook.
+
 The file is progress.json in $XDG_STATE_HOME/tpu-porting-labs, or ~/.local/state/tpu-porting-labs; copied to
 another machine it goes on there. Where it cannot be written, progress lasts as long as the process.
 """
 
 import argparse
 import contextlib
+import itertools
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,7 @@ from lab_utils.common.figures import counted
 
 _WAIT = 5  # seconds for another notebook that records at this moment
 _BAR = 12  # characters
+_BREAK = 30  # minutes between two tries, from which on a learner was doing something else
 _memory: dict[str, Any] | None = None  # used where the file cannot be written
 
 
@@ -41,6 +47,40 @@ def record(kind: str, todo: str) -> None:
         _change(lambda state: state[kind].append(todo))
 
 
+def record_try(todo: str, right: bool) -> None:
+    """Notes when a TODO was first tried, and that it was right, with the time of the first time."""
+    known = _load()["times"].get(todo, {})
+    if "first" in known and ("solved" in known or not right):
+        return
+
+    def change(state: dict[str, Any]) -> None:
+        now = round(time.time())
+        times = state["times"].setdefault(todo, {})
+        times.setdefault("first", now)
+        if right:
+            times.setdefault("solved", now)
+            state["done"] = sorted({*state["done"], todo})
+
+    _change(change)
+
+
+def times() -> dict[str, dict[str, int]]:
+    """When each TODO was first tried ("first") and first right ("solved"), in seconds since 1970."""
+    return _load()["times"]
+
+
+def minutes(ids: Collection[str], of: Mapping[str, Mapping[str, int]]) -> float:
+    """Minutes from the first try at one of these TODOs to the last one solved, longer breaks left out.
+
+    Args:
+        ids: of the TODOs.
+        of: what `times` gave to a learner.
+    """
+    moments = sorted(moment for id in ids for moment in of.get(id, {}).values())
+    gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
+    return sum(gap for gap in gaps if gap <= 60 * _BREAK) / 60
+
+
 def prediction(name: str) -> float | None:
     """The number predicted under that name, if any."""
     return _load()["predictions"].get(name)
@@ -52,7 +92,7 @@ def record_prediction(name: str, value: float) -> None:
 
 
 def _load(set_aside: bool = False) -> dict[str, Any]:
-    """The state: "done", "shown", "predictions"; empty where there is no file, or none that can be read.
+    """The state: "done", "shown", "predictions", "times"; empty where no file can be read.
 
     With `set_aside` such a file is renamed, since another one will be written in its place.
     """
@@ -62,7 +102,11 @@ def _load(set_aside: bool = False) -> dict[str, Any]:
         state = json.loads(file().read_bytes())  # with a mark of byte order, too
         lists = {kind: sorted(map(str, state.get(kind, []))) for kind in ("done", "shown")}
         numbers = {name: float(value) for name, value in state["predictions"].items()}
-        return {**lists, "predictions": numbers}
+        times = {
+            id: {kind: int(seconds) for kind, seconds in each.items()}
+            for id, each in state.get("times", {}).items()
+        }
+        return {**lists, "predictions": numbers, "times": times}
     except OSError:
         pass
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
@@ -70,7 +114,7 @@ def _load(set_aside: bool = False) -> dict[str, Any]:
             with contextlib.suppress(OSError):  # nothing can be written there
                 aside = file().replace(file().with_name("progress.unreadable.json"))
                 print(f"The progress file cannot be read, and is now {aside}. A new one begins.")
-    return {"done": [], "shown": [], "predictions": {}}
+    return {"done": [], "shown": [], "predictions": {}, "times": {}}
 
 
 def _change(change: Callable[[dict[str, Any]], None]) -> None:
@@ -98,21 +142,39 @@ def table() -> str:
     for lab, page in sources.labs().items():
         ids = set(sources.ids(lab))
         right, looks = len(ids & correct), len(ids & solutions)
-        minutes = round(page["minutes"] * (1 - right / len(ids)))
-        total += minutes
+        left = round(page["minutes"] * (1 - right / len(ids)))
+        total += left
         bar = ("#" * round(_BAR * right / len(ids))).ljust(_BAR, ".")
-        remark = f"{minutes} min left" if minutes else "done"
+        remark = f"{left} min left" if left else "done"
+        own = minutes(ids, times())
+        remark += f", {own:.0f} min of yours" if own >= 1 else ""
         remark += f", {counted(looks, 'solution')} shown" if looks else ""
         lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {page['title']}: {remark}")
     hours = f"{total // 60} h {total % 60} min"
-    return "\n".join([*lines, f"About {hours} left, by the minutes that each lab states."])
+    lines.append(f"About {hours} left, by the minutes that each lab states.")
+    if times():
+        span = "Minutes of yours: from the first try to the last solution"
+        lines.append(f"{span}, without breaks of over {_BREAK} minutes.")
+    return "\n".join(lines)
 
 
 def show(arguments: Sequence[str]) -> int:
     """Runs `python -m lab_utils progress`, which prints the table and where the progress is stored."""
     about = "What is done in each lab, what is open, and how many minutes are left."
-    argparse.ArgumentParser("python -m lab_utils progress", description=about).parse_args(arguments)
+    parser = argparse.ArgumentParser("python -m lab_utils progress", description=about)
+    parser.add_argument(
+        "--hand_in",
+        type=files.path_argument,
+        metavar="progress.json",
+        help="write when each TODO was first tried and solved, to hand it in with your notebook",
+    )
+    options = parser.parse_args(arguments)
     print(table())
+    if options.hand_in:
+        files.write(options.hand_in, json.dumps(times(), indent=1) + "\n")
+        print(
+            f"Wrote {options.hand_in}: the times of {counted(len(times()), 'TODO')}, and nothing else."
+        )
     with contextlib.suppress(OSError):  # no home, no file
         print(f"Progress and predictions: {file()}; copy it to go on elsewhere.")
     return 0

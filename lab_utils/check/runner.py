@@ -1,10 +1,11 @@
 """What a learner calls for a TODO: its verdict, hints, our solution, and what cells go on with."""
 
+import copy
 import os
 from html import escape
 from typing import Any
 
-from lab_utils.check import progress, sources, todos
+from lab_utils.check import programs, progress, sources, todos
 from lab_utils.check.judge import judge
 from lab_utils.check.outcome import (
     CallError,
@@ -14,9 +15,10 @@ from lab_utils.check.outcome import (
     WithoutStack,
     display_in_notebook,
 )
+from lab_utils.check.same import difference
 
-# What the checks said in this process, and how many hints were asked for, by TODO.
-statuses: dict[str, Status] = {}
+# By TODO, in this process: the first object of the last check that was right; hints asked for.
+right_objects: dict[str, Any] = {}
 hint_counts: dict[str, int] = {}
 
 
@@ -43,15 +45,16 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
     if len(attempts) != len(entry.names):
         raise CallError(f"Write: {todos.call(entry)}")
     status, why = judge(entry, attempts)
-    statuses[todo] = status
+    if status is Status.CORRECT:
+        right_objects[todo] = _kept(attempts[0], entry.names[0])
     if os.environ.get("NBGRADER_EXECUTION"):  # the progress of the person who grades stays as it is
         outcome = Outcome(todo, status, why, 0, 0)
         if status is not Status.CORRECT:
             raise Failed(str(outcome))
         print(outcome)
         return None
-    if status is Status.CORRECT:
-        progress.record("done", todo)
+    if status in (Status.CORRECT, Status.INCORRECT):
+        progress.record_try(todo, status is Status.CORRECT)
     lab = {other.id for other in todos.of_lab(entry.lab)}
     correct, solutions = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
     return display_in_notebook(Outcome(todo, status, why, correct, len(lab), solutions))
@@ -76,32 +79,62 @@ def hint(todo: str) -> Card | None:
 
 
 def solution(todo: str) -> Card | None:
-    """Our solution of a TODO, and why it is so. The progress file notes that it was shown.
+    """Our solution of a TODO, and why it is so. The progress file notes it where the TODO is open.
 
     Raises:
         CallError: there is no such TODO.
     """
     entry = todos.find(todo)
-    progress.record("shown", todo)
+    if todo not in progress.todos("done"):
+        progress.record("shown", todo)
     title, code = f"Our solution of TODO {todo}", sources.region(todo)
     html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.why)}'
     return display_in_notebook(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
 
 
 def working(attempt: Any, *needs: str) -> Any:
-    """The learner's object where all the TODOs that it needs are correct, else the solution's.
+    """The learner's object where all the TODOs that it needs have been right, else the solution's.
 
     Cells that use a TODO's result take it through this function: `working(model_fn, "1b", "1c")`, so that
-    Run all works at every stage of a learner's work. It goes by what the checks said in this session, prints
-    a line where it takes the solution's, and changes no name in the notebook.
+    Run all works at every stage of a learner's work. It goes by what the checks said in this session, and
+    changes no name in the notebook. It prints a line where it takes the solution's, and where `attempt` is
+    another object than the one that was right, which it takes then.
 
     Args:
-        attempt: what the learner wrote for the last of `needs`.
+        attempt: what the learner wrote for the last of `needs`; a file by its path.
         needs: ids of TODOs, the last one being that of `attempt`.
     """
-    missing = [id for id in needs if statuses.get(id) is not Status.CORRECT]
-    if not missing:
+    id, missing = needs[-1], [id for id in needs if id not in right_objects]
+    entry = todos.find(id)
+    name = entry.names[0]
+    if missing:
+        earlier = set(missing) <= progress.todos("done")
+        how = "Not checked since this notebook was started" if earlier else "Not solved yet"
+        print(f"{how}: TODO {', '.join(missing)}. This cell uses our {name}.")
+        return _usable(getattr(sources.solved(entry.lab), name), name)
+    right = right_objects[id]
+    now = attempt if callable(attempt) else _kept(attempt, name)
+    if now is right or not (callable(now) or callable(right) or difference(right, now)):
         return attempt
-    entry = todos.find(needs[-1])
-    print(f"Not solved yet: TODO {', '.join(missing)}. This cell uses our {entry.names[0]}.")
-    return getattr(sources.solved(entry.lab), entry.names[0])
+    print(
+        f"{name} is not the one that was right. This cell uses that one. To use the new one, run "
+        f"{todos.call(entry)} again."
+    )
+    return _usable(right, name)
+
+
+def _kept(value: Any, name: str) -> Any:
+    """A function as it is, a file as its text, other values copied: a dict is changed in its place."""
+    if callable(value):
+        return value
+    try:
+        if name.endswith(".py"):
+            return programs.read_program(value, name)
+        return copy.deepcopy(value)
+    except Exception:  # a file that has gone; some tensors and graphs cannot be copied
+        return value
+
+
+def _usable(value: Any, name: str) -> Any:
+    """What cells go on with: the path of a file with that text where `name` is that of a file."""
+    return programs.written(value, name) if name.endswith(".py") else value

@@ -27,8 +27,8 @@ class Todo:
     """One TODO of a lab.
 
     `function` gets the learner's objects, in the order of `names`. It returns a sentence on what was right,
-    or raises `Wrong` or `CannotCheck`; a generator also yields cases, which are compared with those of our
-    solution. `why` stands below our solution where that is shown.
+    or raises `Wrong`, `NotAttempted` or `CannotCheck`; a generator also yields cases, which are compared with
+    those of our solution. `why` stands below our solution where that is shown.
 
     `names` are those of the learner's functions and values, as the lab calls them; a name that ends in ".py"
     is that of a file which the learner writes.

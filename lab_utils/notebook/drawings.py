@@ -33,25 +33,120 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], col
     axes.add_patch(arrow)
 
 
-def all_reduce(cores: int = 8) -> None:
-    """Gradients of each core, their sum, and the same update on all of them."""
-    _, (axes,) = _card(7.4, 2.9)
-    for core in range(cores):
-        _box(axes, core, 3.4, 0.9, 0.7, f"share {core}", DATA)
-        _box(axes, core, 2.3, 0.9, 0.7, f"gradient {core}", CORE)
-        _box(axes, core, 0, 0.9, 0.7, "update", CORE)
-        _arrow(axes, (core + 0.45, 3.4), (core + 0.45, 3.0))
-        _arrow(axes, (core + 0.45, 2.3), (core + 0.45, 1.85), look.ALARM)
-        _arrow(axes, (core + 0.45, 1.2), (core + 0.45, 0.7), look.ALARM)
-    text = "all-reduce over the interconnect: every core gets the sum"
-    _box(axes, 0, 1.2, cores - 0.1, 0.65, text, IDLE)
-    axes.set(xlim=(-0.1, cores), ylim=(-0.1, 4.6))
-    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, weight="bold")
+# What a port changes, by change: lines before and after; those that begin with a mark go or come.
+_CHANGES = (
+    (
+        "1  the optimizer: CrossShardOptimizer",
+        (" optimizer = v1.train.AdamOptimizer(rate)",),
+        (
+            " optimizer = v1.train.AdamOptimizer(rate)",
+            '+if params["use_tpu"]:',
+            "+    optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
+        ),
+    ),
+    (
+        "2  the spec: TPUEstimatorSpec",
+        (
+            "-return tf.estimator.EstimatorSpec(",
+            " mode, loss=loss,",
+            "-eval_metric_ops={name: metric, ...})",
+        ),
+        (
+            "+return tpu.TPUEstimatorSpec(",
+            " mode, loss=loss,",
+            "+eval_metrics=(metric_fn, [labels, logits]))",
+        ),
+    ),
+    (
+        "3  the configuration: tpu.RunConfig",
+        ("-config = tf.estimator.RunConfig(", " model_dir=...)"),
+        (
+            "+config = tpu.RunConfig(",
+            " model_dir=...,",
+            "+cluster=...,",
+            "+tpu_config=tpu.TPUConfig(...))",
+        ),
+    ),
+    (
+        "4  the Estimator: TPUEstimator",
+        ("-tf.estimator.Estimator(", " model_fn, config=config, params=...)"),
+        (
+            "+tpu.TPUEstimator(",
+            " model_fn, config=config, params=...,",
+            "+use_tpu=..., train_batch_size=...,",
+            "+eval_batch_size=..., predict_batch_size=...)",
+        ),
+    ),
+)
+
+
+def four_changes() -> None:
+    """The four changes of a port as a diff: the program of lab 01 on the left, its port on the right."""
+    figure, (axes,) = _card(10, 4.8)
+    fills = {"-": "#fbe3e1", "+": HOST, " ": IDLE}
+    y = 0.0
+    for title, before, after in _CHANGES:
+        axes.text(0, y + 0.2, title, fontsize=9, weight="bold")
+        for x, lines in ((0, before), (5.1, after)):
+            for row, line in enumerate(lines, 1):
+                _box(axes, x, y - row, 4.9, 1, "", fills[line[0]], lw=0.3)
+                # The arguments of a call stand below its name.
+                indent = "    " if row > 1 and not line[1:].startswith(("if ", "    ")) else ""
+                code = {"family": "monospace", "fontsize": 8, "va": "center", "color": INK}
+                sign = line[0].replace("-", "\N{MINUS SIGN}")
+                axes.text(x + 0.07, y - row + 0.5, f"{sign} {indent}{line[1:]}", **code)
+        y -= max(len(before), len(after)) + 1.1
+    for x, title in ((0, "an Estimator (lab 01)"), (5.1, "its port, for CPU and TPU")):
+        axes.text(x, 1.25, title, fontsize=9)
+    axes.set(xlim=(-0.05, 10.05), ylim=(y + 0.9, 1.9))
+    look.show(
+        figure,
+        "The four changes, side by side. "
+        + " ".join(f"Change {title}: {_of_diff(after)}." for title, _, after in _CHANGES),
+    )
+
+
+def _of_diff(lines: Sequence[str]) -> str:
+    """What is new, in words."""
+    return " ".join(line[1:].strip() for line in lines if line[0] == "+")
+
+
+def all_reduce() -> None:
+    """One step of eight cores for one weight: their gradients, the all-reduce, the same update on all."""
+    own = np.array([4.0, -1.2, 0.8, 2.4, 1.6, -0.4, 3.2, 0.0])  # of each core's mean loss
+    cores, weight, rate = len(own), 2.0, 0.1
+    total = sum(own / cores)
+    figure, (axes,) = _card(7.4, 3.3)
+    for core, gradient in enumerate(own):
+        x = core + 0.45
+        _box(axes, core, 3.9, 0.9, 0.7, f"share {core}", DATA)
+        _box(axes, core, 2.75, 0.9, 0.75, f"gradient\n{gradient:g}", CORE)
+        update = f"2 \N{MINUS SIGN} {rate * total:.2f}\n= {weight - rate * total:.2f}"
+        _box(axes, core, 0, 0.9, 0.75, update, CORE)
+        _arrow(axes, (x, 3.9), (x, 3.5))
+        _arrow(axes, (x, 2.75), (x, 2.1), look.ALARM)
+        _arrow(axes, (x, 1.4), (x, 0.75), look.ALARM)
+        for y, value in ((2.42, gradient / cores), (1.07, total)):
+            axes.text(x + 0.06, y, f"{value:g}", fontsize=8, va="center")
+    text = f"all-reduce over the interconnect: every core gets the sum, {total:g}"
+    _box(axes, 0, 1.4, cores - 0.1, 0.7, text, IDLE)
+    for y, text in ((2.42, "of the loss,\ndivided by 8"), (0.37, f"rate {rate}")):
+        axes.text(cores + 0.05, y, text, fontsize=8, va="center")
+    axes.set(xlim=(-0.1, cores + 1.1), ylim=(-0.1, 5.2))
+    axes.text(0, 4.8, "Eight cores, one step, one weight of 2", fontsize=9, weight="bold")
+    look.show(
+        figure,
+        f"One step of gradient descent with rate {rate} for a weight of {weight:g} on eight cores. "
+        "Each core computes a gradient from its own share of the batch: "
+        f"{', '.join(f'{g:g}' for g in own)}. Each is divided by 8 and sent to the all-reduce; "
+        f"their sum is {total:g}, and every core gets that sum back. So every core makes the same "
+        f"update, to {weight - rate * total:.2f}.",
+    )
 
 
 def machine() -> None:
     """A v2 pod, one of its hosts, and one chip; figures quoted from jax 0.10.2, `tpu_info.py`."""
-    _, (pod, host, chip) = _card(10, 3.7, 3)
+    figure, (pod, host, chip) = _card(10, 3.7, 3)
     for n in range(256):
         near = n % 16 < 2 and n // 16 > 13
         _box(pod, n % 16, n // 16, 0.8, 0.8, "", CORE if near else IDLE)
@@ -75,24 +170,41 @@ def machine() -> None:
     for axes, title in zip((pod, host, chip), titles, strict=True):
         axes.set(xlim=(-0.2, 16.2), ylim=(-0.2, 16.2), aspect="equal")
         axes.set_title(title, fontsize=10)
+    look.show(
+        figure,
+        "A v2 pod of 16 by 16 chips with 512 cores, of which the four chips of one host are "
+        "marked; that host, whose CPU reads and prepares the data, with its four chips and the "
+        "interconnect between them; and one chip, which has two cores, each with a matrix unit of "
+        "128 by 128 multiply-adds, vector and scalar units, and 8 GB of memory at 358 GB/s.",
+    )
 
 
-def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
-    """How a global batch reaches the cores, with one input_fn a host."""
-    _, (axes,) = _card(7.4, 2.7)
+def batch_to_cores(batch: int = 1024, hosts: int = 1, cores: int = 8) -> None:
+    """How a global batch reaches the cores, with one input_fn a host, and each function's share."""
+    share, each = batch // hosts, batch // cores
+    figure, (axes,) = _card(7.4, 2.7)
     width = cores / hosts
-    _box(axes, 0, 3.2, cores - 0.1, 0.7, f"train_batch_size = {batch:,}: the global batch", DATA)
+    text = f"train_batch_size = {batch:,}, the global batch: the constructor of TPUEstimator"
+    _box(axes, 0, 3.2, cores - 0.1, 0.7, text, DATA)
     for host in range(hosts):
         x = host * width
-        share = f"host {host}: input_fn reads its own files\n{counted(batch // hosts, 'example')} a step"
-        _box(axes, x, 1.6, width - 0.1, 0.95, share, HOST)
+        files = "" if hosts == 1 else "reads its own files, "
+        text = f'host {host}: input_fn {files}\nparams["batch_size"] = {share:,}, the host\'s share'
+        _box(axes, x, 1.6, width - 0.1, 0.95, text, HOST)
         _arrow(axes, (x + width / 2, 3.2), (x + width / 2, 2.55))
     for core in range(cores):
-        _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
+        _box(axes, core, 0, 0.9, 0.7, f"{each}", CORE)
         _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
-    text = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
+    text = f'{counted(cores, "core")}: model_fn, params["batch_size"] = {each}, a core\'s share'
     axes.text(0, -0.45, text, fontsize=9)
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
+    look.show(
+        figure,
+        f"The constructor of TPUEstimator is given a global batch of {batch:,}. "
+        f"{counted(hosts, 'host')} with {share:,} examples each: that is batch_size in the params of "
+        f"input_fn. {counted(cores, 'core')} with {each} examples each: that is batch_size in the "
+        "params of model_fn.",
+    )
 
 
 def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:
@@ -125,7 +237,7 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     Args:
         places: the host's name and the core's, each with the names of what runs there.
     """
-    _, (axes,) = _card(6.4, 2.2)
+    figure, (axes,) = _card(6.4, 2.2)
     for x, fill, (place, things) in zip((0, 5.6), (HOST, CORE), places.items(), strict=True):
         _box(axes, x, 0, 4, 3, "\n".join(things), fill)
         axes.text(x + 2, 3.2, place, ha="center", fontsize=9, weight="bold")
@@ -133,6 +245,43 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
         _arrow(axes, (ends[0], y), (ends[1], y))
         axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8)
     axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
+    words = "; ".join(f"{place}: {', '.join(things)}" for place, things in places.items())
+    queues = "The infeed leads from the first to the second, the outfeed back."
+    look.show(figure, f"What runs where. {words}. {queues}")
+
+
+def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) -> None:
+    """A matrix of marks: by row, for each column, an "e" for each error and an "s" for each silent fault."""
+    figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.2))
+    looks = {"e": ("s", look.ALARM, "an error"), "s": ("o", look.SECOND, "silent")}
+    for row, cells in enumerate(rows.values()):
+        for column, marks in enumerate(cells):
+            for place, mark in enumerate(marks):
+                marker, colour, _ = looks[mark]
+                x = column + 0.2 * (place - (len(marks) - 1) / 2)
+                axes.plot(x, row, marker, color=colour, markersize=9)
+    for marker, colour, word in looks.values():
+        axes.plot([], [], marker, color=colour, label=word)
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=9)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color=NEUTRAL, alpha=0.3)
+    axes.tick_params(which="both", length=0)
+    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+    lines = []
+    for column, name in enumerate(columns):
+        words = (f"{row} {_marks(cells[column])}" for row, cells in rows.items() if cells[column])
+        lines.append(f"{name}: {', '.join(words)}")
+    look.show(figure, f"Faults by what they are about. {'; '.join(lines)}.")
+
+
+def _marks(marks: str) -> str:
+    """Marks of a cell of `matrix_of_faults` in words: "2 errors and 1 silent"."""
+    errors, silent = marks.count("e"), marks.count("s")
+    words = [counted(errors, "error")] if errors else []
+    return " and ".join([*words, f"{silent} silent"] if silent else words)
 
 
 def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:
@@ -176,3 +325,143 @@ def bits(value: float = 1 + 1 / 300) -> None:
     fills = [Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=NEUTRAL) for fill in parts.values()]
     axes.legend(fills, list(parts), loc="upper left", ncols=3, fontsize=8)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
+
+
+def tfrecord(record: bytes, jpeg: bytes) -> None:
+    """The bytes of a record in its file: length, checksums, and the example with its JPEG.
+
+    Args:
+        record: a serialised tf.train.Example.
+        jpeg: the picture in it.
+    """
+    figure, (axes,) = _card(7.4, 2.0)
+    parts = (
+        (2.0, "length\n8 bytes", IDLE),
+        (1.9, "checksum\n4 bytes", IDLE),
+        (9.2, f"the record: a tf.train.Example, {len(record):,} bytes", DATA),
+        (1.9, "checksum\n4 bytes", IDLE),
+    )
+    x = 0.0
+    for width, text, fill in parts:
+        _box(axes, x, 1.6, width, 0.9, text, fill)
+        x += width
+    for further in range(2):
+        _box(axes, x + 0.3 + further * 1.5, 1.6, 1.3, 0.9, "next" if further == 0 else "...", IDLE)
+    left, right = 3.9, 13.1  # of the record
+    others = len(record) - len(jpeg)
+    _box(axes, left, 0, 6.4, 0.9, f"image/encoded: the JPEG\n{len(jpeg):,} bytes", HOST)
+    _box(axes, left + 6.4, 0, 2.8, 0.9, f"8 more features\n{others:,} bytes", HOST)
+    for x in (left, right):
+        axes.plot([x, x], [0.9, 1.6], color=NEUTRAL, lw=0.8, ls=":")
+    axes.set(xlim=(-0.1, 18.3), ylim=(-0.1, 2.7))
+    look.show(
+        figure,
+        "A TFRecord file: for each record its length (8 bytes), a checksum (4 bytes), the record and "
+        f"another checksum. This record has {len(record):,} bytes, of which {len(jpeg):,} are the JPEG.",
+    )
+
+
+def beam_graph() -> None:
+    """The pipeline of lab 05 as a graph: rows go in; examples and rejects go to sinks of their own."""
+    figure, (axes,) = _card(7.4, 2.2)
+    _box(axes, 0, 0.95, 2.0, 0.9, "rows.csv", IDLE)
+    _box(axes, 2.8, 0.95, 2.6, 0.9, "ReadFromText", DATA)
+    _box(axes, 6.2, 0.95, 2.6, 0.9, "ParDo\n(ToExample)", CORE)
+    _box(axes, 10.2, 1.9, 2.9, 0.9, "WriteToTFRecord", DATA)
+    _box(axes, 13.9, 1.9, 3.6, 0.9, "train-00000-of-00004\n.tfrecord ...", IDLE)
+    _box(axes, 10.2, 0, 1.2, 0.9, "Map", CORE)
+    _box(axes, 11.9, 0, 2.2, 0.9, "WriteToText", DATA)
+    _box(axes, 14.9, 0, 2.6, 0.9, "rejects.tsv", IDLE)
+    for start, end in (
+        ((2.0, 1.4), (2.8, 1.4)),
+        ((5.4, 1.4), (6.2, 1.4)),
+        ((8.8, 1.6), (10.2, 2.35)),
+        ((8.8, 1.2), (10.2, 0.45)),
+        ((13.1, 2.35), (13.9, 2.35)),
+        ((11.4, 0.45), (11.9, 0.45)),
+        ((14.1, 0.45), (14.9, 0.45)),
+    ):
+        _arrow(axes, start, end)
+    axes.text(9.4, 2.3, "examples", ha="right", fontsize=8)
+    axes.text(9.4, 0.35, '"rejects"', ha="right", fontsize=8)
+    axes.set(xlim=(-0.1, 17.7), ylim=(-0.1, 3))
+    look.show(
+        figure,
+        "A graph of transforms: rows.csv goes to ReadFromText, then to ParDo with ToExample. Its examples go "
+        "to WriteToTFRecord, which writes the files train-00000-of-00004.tfrecord and so on. Its rejects go "
+        "to Map, then to WriteToText, which writes rejects.tsv.",
+    )
+
+
+_QUEUE = 2  # batches that are prepared beforehand, and wait
+
+
+def _feed(
+    prepare: float, transfer: float, step: float, prefetch: bool, batches: int
+) -> dict[str, list[float]]:
+    """When each batch starts on each row of `feeding`.
+
+    TPUEstimator's infeed thread takes a batch from input_fn and hands it to the core, one after the other.
+    The core's queue holds one batch beside the one of the step. With prefetch a thread of tf.data prepares
+    batches, and the infeed thread only hands them over.
+    """
+    starts: dict[str, list[float]] = {"prepare": [], "infeed": [], "step": []}
+    prepared = handed = stepped = 0.0
+    for batch in range(batches):
+        waits = handed
+        if prefetch:
+            waits = starts["infeed"][batch - _QUEUE] if batch >= _QUEUE else 0.0
+        starts["prepare"].append(max(prepared, waits))
+        prepared = starts["prepare"][-1] + prepare
+        emptied = starts["step"][-1] if batch else 0.0
+        starts["infeed"].append(max(prepared, handed, emptied))
+        handed = starts["infeed"][-1] + transfer
+        starts["step"].append(max(handed, stepped))
+        stepped = starts["step"][-1] + step
+    return starts
+
+
+def feeding(prepare: float = 4, transfer: float = 2, step: float = 5) -> None:
+    """Timelines of host and core: without prefetch, with it, and with a host that is too slow.
+
+    Args:
+        prepare: what the host takes to prepare a batch, in ms; the slow host takes twice as long.
+        transfer: what the infeed takes to hand it over, in ms.
+        step: what the core takes for it, in ms.
+    """
+    cases = (
+        ("without prefetch", prepare, False),
+        ("with prefetch", prepare, True),
+        ("with prefetch, and a host of half the speed", 2 * prepare, True),
+    )
+    figure, (axes,) = _card(7.4, 4.2)
+    end, sentences = 6.5 * (prepare + transfer), []
+    for number, (name, slow, prefetch) in enumerate(cases):
+        top = -6.2 * number
+        starts = _feed(slow, transfer, step, prefetch, batches=12)
+        period = starts["step"][-1] - starts["step"][-2]
+        rows = (
+            ("host: prepare", starts["prepare"], slow, HOST),
+            ("infeed", starts["infeed"], transfer, DATA),
+            ("core: step", starts["step"], step, CORE),
+            ("outfeed", [start + step for start in starts["step"]], 0.5, DATA),
+        )
+        for row, (label, begins, width, fill) in enumerate(rows):
+            y = top - 1.1 * row
+            axes.text(-0.5, y + 0.45, label, ha="right", va="center", fontsize=8)
+            for batch, start in enumerate(begins):
+                if start + width <= end:
+                    _box(axes, start, y, width, 0.9, "" if label == "outfeed" else f"{batch}", fill)
+        busy = f"the core is busy {step / period:.0%} of the time"
+        axes.text(0, top + 1.2, f"{name}: {busy}", fontsize=9, weight="bold")
+        sentences.append(f"{name}, {busy}")
+    times = (
+        f"an example: {prepare:g} ms to prepare, {transfer:g} ms in the infeed, {step:g} ms a step"
+    )
+    axes.text(0, -6.2 * len(cases) + 1.6, f"{times} (computed)", fontsize=8)
+    axes.set(xlim=(-6.5, end + 0.2), ylim=(-6.2 * len(cases) + 1.4, 2.2))
+    look.show(
+        figure,
+        f"Timelines of host, infeed, core and outfeed. A batch takes {prepare:g} ms to prepare, "
+        f"{transfer:g} ms in the infeed and {step:g} ms on the core. {'; '.join(sentences)}.",
+    )

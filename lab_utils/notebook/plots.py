@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, style_figures
+from lab_utils.notebook.look import (
+    ALARM,
+    BAR,
+    FILLED,
+    NEUTRAL,
+    SECOND,
+    picture,
+    show,
+    style_figures,
+)
 
 BARS = 6  # classes shown under a photograph
 _PALE = (NEUTRAL, 0.5)
@@ -18,7 +27,19 @@ style_figures()
 
 
 class Figure(matplotlib_figure.Figure):
-    """A figure that a cell shows without pyplot, too."""
+    """A figure that a cell shows without pyplot, too.
+
+    Attributes:
+        alt: what it shows, for those who cannot see it; "" for no such text.
+    """
+
+    alt = ""
+
+    def __repr__(self) -> str:
+        return self.alt or super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        return picture(self._repr_png_(), self.alt) if self.alt else None
 
     def _repr_png_(self) -> bytes:
         picture = io.BytesIO()
@@ -130,7 +151,22 @@ def learning_curves(
         axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
         axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
         axes.legend()
+    last = history[-1]
+    figure.alt = (
+        f"Loss and accuracy over {last['step']} steps. At the end the held-out cross-entropy is "
+        f"{last['cross_entropy']:.2f} nats, and the held-out accuracy {last['accuracy']:.0%}; a guess has "
+        f"{chance:.0%}."
+    )
     return figure
+
+
+def strip(files: Sequence[os.PathLike[str]], what: str) -> None:
+    """Shows pictures in a row, from their files; `what` they are, for those who cannot see them."""
+    figure = Figure(figsize=(9, 1))
+    for axes, file in zip(figure.subplots(1, len(files)), files, strict=True):
+        axes.imshow(Image.open(file))
+        axes.set_axis_off()
+    show(figure, f"{len(files)} {what}.")
 
 
 def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
@@ -162,6 +198,25 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
     return figure
+
+
+def bars(values: Mapping[str, float], unit: str, label: str) -> None:
+    """Shows values as bars from 0, each with its number.
+
+    Args:
+        values: by name, from top to bottom.
+        unit: stands behind each number.
+        label: of the axis: what the values are, their unit and kind.
+    """
+    figure = Figure(figsize=(7.5, 0.4 * len(values) + 0.8))
+    axes = figure.add_subplot()
+    drawn = axes.barh(list(values), list(values.values()), color=BAR)
+    axes.bar_label(drawn, [f"{value:.3g} {unit}" for value in values.values()], padding=4)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.15 * max(values.values()))
+    axes.set_xlabel(label)
+    texts = [f"{name}: {value:.3g} {unit}" for name, value in values.items()]
+    show(figure, f"Bars, {label}. {'; '.join(texts)}.")
 
 
 def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:

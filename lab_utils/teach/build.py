@@ -76,10 +76,12 @@ class NotebookError(Exception):
 
 
 def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
-    """The lab of a source: starters, the set-up cell, long given cells folded, links to open it elsewhere."""
+    """The lab of a source: starters, the set-up cell, folded cells, links to open it elsewhere."""
     notebook = _with_cells(source, starter, course)
     for cell in notebook.cells:
-        if "given" in cell.metadata.get("tags", []) and cell.source.count("\n") >= FOLDED:
+        tags = cell.metadata.get("tags", [])
+        long = "given" in tags and cell.source.count("\n") >= FOLDED
+        if long or minutes.FOLDED in tags:
             cell.metadata["jupyter"] = {"source_hidden": True}
     if opened := links(course, name):
         heading, newline, rest = notebook.cells[0].source.partition("\n")

@@ -8,6 +8,7 @@ Minutes are those of reading and of the exercises, rounded up to a multiple of 5
 - each exercise by its level, which stands behind its name (`**TODO 10a.** *Easy.*`), or by minutes of its
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
+- nothing for a code cell with the tag "folded", which draws or prepares, and is shown folded;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
 - nothing for waiting: no solution ran for more than 73 s (measured, `solutions/instructor/hub.md`), and one
   reads on meanwhile.
@@ -29,6 +30,7 @@ WORDS, CODE_LINES = 150, 20  # a minute
 LEVELS = {"Easy": 4, "Medium": 8, "Hard": 15}  # minutes of an exercise
 PREDICTION = QUESTION = 1  # minutes
 UNMARKED = "Medium"
+FOLDED = "folded"  # the tag of a code cell that only draws or prepares, which learners run and need not read
 SPINE = 8  # labs of the one-day route, the first of the course
 _EXERCISE = re.compile(
     r"\*\*TODO (\d+[a-z])\b[^*]*\*\*(?: \*(Easy|Medium|Hard)(?:, (\d+) minutes)?\.\*)?"
@@ -42,7 +44,8 @@ def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
     total, counts = float(QUESTION * questions), True
     for cell in source.cells:
         if cell.cell_type != "markdown":
-            total += counts * of_code(cell.source)
+            if FOLDED not in cell.metadata.get("tags", []):
+                total += counts * of_code(cell.source)
             continue
         for part in re.split(r"^(?=## )", cell.source, flags=re.M):
             if part.startswith("## "):

@@ -11,7 +11,7 @@ import re
 import tempfile
 import textwrap
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,15 @@ class Right:
 
 def edited(name: str, *changes: tuple[str, str]) -> str:
     """The cell of a program with planted faults after a learner's changes, (old, new), each old once in it."""
-    text = ward(name).sick
+    return _changed(name, ward(name).sick, changes)
+
+
+def rewritten(name: str, *changes: tuple[str, str]) -> str:
+    """The cell of such a program as it should be, but for some changes."""
+    return _changed(name, ward(name).healthy, changes)
+
+
+def _changed(name: str, text: str, changes: Sequence[tuple[str, str]]) -> str:
     for old, new in changes:
         assert text.count(old) == 1, f"{text.count(old)} times in {name}.py: {old}"
         text = text.replace(old, new)

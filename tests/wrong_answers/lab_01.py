@@ -16,7 +16,7 @@ SOFTMAX = 'dense(net, 10, tf.nn.softmax, name="scores")'
 RAW = 'dense(net, 10, name="scores")'
 PAIRS = "dataset = tf.data.Dataset.from_tensor_slices((scaled(pixels), labels.astype(np.int32)))\n"
 ANSWERS = {
-    "1a": [
+    "1b": [
         Mutant(".shuffle(len(labels), seed=1).repeat()", ".shuffle(len(labels))", "never ends"),
         Mutant(".shuffle(len(labels), seed=1).repeat()", ".repeat()", "its order differs"),
         Mutant(".shuffle(len(labels), seed=1)", ".shuffle(2)", "buffer"),
@@ -36,6 +36,17 @@ ANSWERS = {
             "own labels",
         ),
         Mutant("    return input_fn\n", "    return input_fn()\n", "function"),
+        Mutant(
+            ".shuffle(len(labels), seed=1).repeat()",
+            ".repeat().shuffle(len(labels), seed=1)",
+            "among the first 200 of training: shuffle, then repeat",
+        ),
+        Mutant(
+            "if training:\n",
+            "dataset = dataset.shuffle(len(labels), seed=1)\n        if training:\n",
+            "keeps the order",
+        ),
+        Mutant("(pixels, labels.astype", "(train_pixels, train_labels.astype", "its parameters?"),
         Right(
             fed("""
             images = tf.data.Dataset.from_tensor_slices(pixels).map(scaled)
@@ -191,12 +202,7 @@ ANSWERS = {
             "buffer",
         ),
     ],
-    "1b": [
-        Wrong(edited("plateau"), "The program is as it was."),
-        Wrong(
-            edited("plateau", ("classes = tf", "# the scores\n    classes = tf")),
-            "The program is as it was.",
-        ),
+    "1a": [
         Wrong(edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")), "In training"),
         Wrong(
             edited("plateau", ("AdamOptimizer(0.01)", "AdamOptimizer(0.001)")),
@@ -231,15 +237,5 @@ ANSWERS = {
                 ),
             )
         ),
-    ],
-    "1c": [
-        Wrong("first = {program: 'port' for program in first}", "Right: 2 of 6."),
-        Wrong("first = {program: 'both' for program in first}", "what is missing?"),
-        Wrong("first['DNNClassifier; tf.data over TFRecords'] = 'port'", "hides its model_fn"),
-        Wrong("first['own model_fn; from_generator, with OpenCV'] = 'port'", "another machine"),
-        Wrong("first['own model_fn; 6 GB by from_tensor_slices'] = 'port'", "at most 2 GB"),
-        Wrong("first['a loop around session.run with feed_dict'] = 'loop'", "is not one of port"),
-        Wrong("first = 'port'", "Expected a dict"),
-        Right("first = {program: f' {answer.title()} ' for program, answer in first.items()}"),
     ],
 }

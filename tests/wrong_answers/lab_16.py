@@ -3,214 +3,242 @@
 import re
 
 from lab_utils.check.clinic.ward import NAMES, ward
-from wrong_answers import Right, Wrong
+from wrong_answers import Mutant, Right, Wrong, rewritten
+
+RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
+SIZE = 'params["batch_size"]'
 
 
-def _line(name: str, part: str) -> int:
-    """The line of the sick program that holds `part`."""
-    lines = ward(name).sick.splitlines()
-    (found,) = [number for number, line in enumerate(lines, 1) if part in line]
-    return found
-
-
-def _diagnoses(name: str) -> list:
-    """The same habits for each patient."""
-    own = f"{name}_diagnosis"
-    healthy = _line(name, next(iter(ward(name).fine)))
-    word = next(iter(ward(name).fine.values()))
+def _readings(name: str) -> list:
+    """The same habits for each program."""
+    own, patient = f"{name}_diagnosis", ward(name)
+    part, word = next(iter(patient.fine.items()))
+    line = next(line.strip() for line in patient.sick.splitlines() if part in line)
+    wrong = next(letter for letter, why in patient.choices.items() if why in patient.others)
     return [
         Wrong(f"{own} = {{}}", "0 of 6 faults found"),
         Wrong(f"{own} = dict(list({own}.items())[:2])", "Not seen yet: 4"),
-        Wrong(f"{own} = {{**{own}, {healthy}: 'A'}}", f"Line {healthy} is correct. {word}"),
+        Wrong(f"{own} = {{**{own}, {wrong!r}: {line!r}}}", f"is correct. {word}"),
         Wrong(
-            f"letters = [*{own}.values()]\n{own} = dict(zip({own}, letters[1:] + letters[:1]))",
+            f"lines = [*{own}.values()]\n{own} = dict(zip({own}, lines[1:] + lines[:1]))",
             "but not for the reason that you give",
         ),
-        Wrong(f"{own} = {{**{own}, 1000: 'A'}}", "is not a line of the program"),
-        Wrong(f"{own} = {{**{own}, 1: 'Z'}}", "is not one of the letters A to"),
-        Wrong(f"{own} = list({own}.items())", "is a dict from line numbers to letters"),
-        Right(f"{own} = {{line: letter.lower() for line, letter in {own}.items()}}"),
+        Wrong(
+            f"{own} = {{**{own}, {wrong!r}: 'return 1 + 1'}}", "is not in the program: copy a line"
+        ),
+        Wrong(f"{own} = {{**{own}, {wrong!r}: 'return'}}", "lines: copy the whole line"),
+        Wrong(f"{own} = {{**{own}, {wrong!r}: 12}}", "copy the line as a text; yours is an int"),
+        Wrong(f"{own} = {{**{own}, 'Z': {line!r}}}", "is not one of the letters A to"),
+        Wrong(f"{own} = list({own}.items())", "is a dict from letters to lines"),
+        Right(f"{own} = {{f' {{key.lower()}} ': f'  {{line}}\\n' for key, line in {own}.items()}}"),
     ]
 
 
-def _treatment(name: str, changes: dict[str, str]) -> str:
-    """A cell: the solution's treatment with other text for the lines of the sick program that hold a part."""
-    numbered = {_line(name, part): text for part, text in changes.items()}
-    return f"{name}_treatment = {{**{name}_treatment, **{numbered!r}}}"
-
-
-def _untreated(name: str, part: str) -> str:
-    """A cell: the solution's treatment without its change at the line that holds `part`."""
-    return f"{name}_treatment = {{k: v for k, v in {name}_treatment.items() if k != {_line(name, part)}}}"
-
-
-def _whole(name: str, old: str, new: str) -> str:
-    """A cell: the healthy program as a whole, with one change, as from an editor."""
-    text = ward(name).healthy
-    assert text.count(old) == 1, old
-    return f"{name}_treatment = {text.replace(old, new)!r}"
-
-
-ANSWERS = {f"16{letter}": _diagnoses(name) for letter, name in zip("acegik", NAMES, strict=True)}
+ANSWERS = {f"16{letter}": _readings(name) for letter, name in zip("acegik", NAMES, strict=True)}
 ANSWERS |= {
     "16b": [
-        Wrong(_untreated("digits", "optimizer = tf.train.AdamOptimizer(rate)"), "TPU201"),
-        Wrong(_untreated("digits", "return dataset.batch(BATCH_SIZE)"), "TPU101"),
         Wrong(
-            _whole(
+            rewritten(
                 "digits",
-                '    if params["use_tpu"]:\n        optimizer',
-                "    if True:\n        optimizer",
+                (
+                    '    if params["use_tpu"]:\n        optimizer = tf.tpu.CrossShardOptimizer(optimizer)\n',
+                    "",
+                ),
+            ),
+            "TPU201",
+        ),
+        Wrong(
+            rewritten(
+                "digits",
+                (
+                    'repeat()\n    return dataset.batch(params["batch_size"], drop_remainder=True)',
+                    'repeat()\n    return dataset.batch(params["batch_size"])',
+                ),
+            ),
+            re.compile(r"TPU101 at line 22 `return dataset\.batch"),
+        ),
+        Wrong(
+            rewritten(
+                "digits", ('    if params["use_tpu"]:\n        opt', "    if True:\n        opt")
             ),
             "wrap the optimizer only if",
         ),
         Wrong(
-            _whole(
+            rewritten(
                 "digits",
-                "    optimizer = tf.train.AdamOptimizer(rate)\n",
-                '    optimizer = tf.train.AdamOptimizer(rate)\n    assert params["use_tpu"], "no TPU"\n',
+                (
+                    "    optimizer = tf.train.AdamOptimizer(rate)\n",
+                    '    optimizer = tf.train.AdamOptimizer(rate)\n    assert params["use_tpu"], "no TPU"\n',
+                ),
             ),
             "On a CPU, training raises AssertionError: no TPU At line 51:",
         ),
         Wrong(
-            _whole(
+            rewritten(
                 "digits",
-                "optimizer.minimize(loss, tf.train.get_global_step())",
-                'optimizer.minimize(loss, tf.train.get_global_step(), tf.trainable_variables("log"))',
+                (
+                    "optimizer.minimize(loss, tf.train.get_global_step())",
+                    'optimizer.minimize(loss, tf.train.get_global_step(), tf.trainable_variables("log"))',
+                ),
             ),
             "A training step does not change hidden/bias, hidden/kernel.",
         ),
         Wrong(
-            _treatment("digits", {"net = tf.layers.dropout(": ""}),
+            rewritten("digits", ("    net = tf.layers.dropout(net, 0.2, training=training)\n", "")),
             "was dropout or noise taken out?",
         ),
         Wrong(
-            _whole(
+            rewritten(
                 "digits",
-                "mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])",
-                "mode, loss=loss",
+                ("mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])", "mode, loss=loss"),
             ),
             "the metric accuracy is missing",
         ),
+        Wrong(rewritten("digits", (RATE, "0.01")), "is the learning rate another one"),
         Wrong(
-            _treatment("digits", {"def train_input_fn():": "def train_input_fn(params:"}), "line 18"
+            rewritten("digits", (RATE, "0.01")),
+            re.compile(
+                "You changed `rate = tf.train.exponential_decay.*, which was correct. A schedule"
+            ),
         ),
-        Wrong("digits_treatment = 51", "A treatment is a dict"),
-        Wrong("digits_treatment = {400: ''}", "lines 1 to"),
-        Right(_whole("digits", "dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(1024)")),
+        Wrong(
+            rewritten(
+                "digits",
+                (
+                    f"repeat()\n    return dataset.batch({SIZE}",
+                    "repeat()\n    return dataset.batch(64",
+                ),
+            ),
+            "makes batches of 64 whatever params",
+        ),
+        Wrong(
+            rewritten("digits", ("dataset.shuffle(512).repeat()", "dataset.repeat()")),
+            "no longer shuffles",
+        ),
+        Wrong(
+            rewritten("digits", ("def train_input_fn(params):", "def train_input_fn(params:")),
+            "line 18",
+        ),
         Right(
-            "from pathlib import Path\n"
-            f"Path('digits.py').write_text({ward('digits').healthy!r})\n"
-            "digits_treatment = Path('digits.py')"
+            rewritten("digits", ("dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(1024)"))
         ),
+        Right(rewritten("digits", ("def port():", "# all four changes\n\n\ndef port():"))),
     ],
     "16d": [
-        Wrong(_untreated("photographs", "train_op = optimizer.minimize("), "TPU220"),
         Wrong(
-            _whole(
+            rewritten(
                 "photographs",
-                "        if self.is_training:\n            image = tf.image.random_flip_left_right(image)\n",
-                "",
+                (
+                    "        with tf.control_dependencies(update_ops):\n            train_op = ",
+                    "        train_op = ",
+                ),
+            ),
+            "TPU220",
+        ),
+        Wrong(
+            rewritten(
+                "photographs",
+                (
+                    "        if self.is_training:\n            image = tf.image.random_flip_left_right(image)\n",
+                    "",
+                ),
             ),
             "was augmentation taken out?",
         ),
         Wrong(
-            _whole("photographs", '        tf2_summary.scalar("loss", loss[0], step=gs)\n', ""),
+            rewritten("photographs", ("dataset.shuffle(NUM_TRAIN)", "dataset")),
+            "no longer shuffles",
+        ),
+        Wrong(
+            rewritten("photographs", ("dataset.shuffle(NUM_TRAIN)", "dataset.shuffle(16)")),
+            "shuffles less than before",
+        ),
+        Wrong(
+            rewritten(
+                "photographs", ('        tf2_summary.scalar("loss", loss[0], step=gs)\n', "")
+            ),
             "summaries",
         ),
         Wrong(
-            _whole(
+            rewritten(
                 "photographs",
-                "dataset.shuffle(NUM_TRAIN).repeat()",
-                "dataset.take(128).shuffle(99).repeat()",
+                ("dataset.shuffle(NUM_TRAIN).repeat()", "dataset.take(128).shuffle(99).repeat()"),
             ),
             "examples",
         ),
     ],
     "16f": [
-        Wrong(_untreated("reviews", "if self.keep_prob < 1.0"), "TPU223"),
         Wrong(
-            _treatment("reviews", {"if self.keep_prob": "        if False:"}),
+            rewritten(
+                "reviews",
+                ("        if training:\n            state", "        if True:\n            state"),
+            ),
+            "TPU223",
+        ),
+        Wrong(
+            rewritten(
+                "reviews",
+                ("        if training:\n            state", "        if False:\n            state"),
+            ),
             "was dropout or noise taken out?",
         ),
         Wrong(
-            _treatment(
-                "reviews", {"pairs = tf.lookup.KeyValue": "        of_word = words % GROUPS"}
-            ),
+            rewritten("reviews", ("tf.gather(tf.constant(WORD_GROUPS), words)", "words % GROUPS")),
             "In evaluation the loss is",
         ),
         Right(
-            _whole(
+            rewritten(
                 "reviews",
-                "tf.gather(tf.constant(WORD_GROUPS), words)",
-                "tf.gather(WORD_GROUPS, words)",
+                ("tf.gather(tf.constant(WORD_GROUPS), words)", "tf.gather(WORD_GROUPS, words)"),
             )
         ),
     ],
     "16h": [
-        Wrong(
-            _whole(
-                "portraits",
-                "d_optimizer.minimize(d_loss, var_list",
-                "d_optimizer.minimize(d_loss, tf.train.get_global_step(), var_list",
-            ),
+        Mutant(
+            "d_optimizer.minimize(d_loss, var_list",
+            "d_optimizer.minimize(d_loss, tf.train.get_global_step(), var_list",
             "the global step",
         ),
-        Wrong(
-            _whole("portraits", ', "sorted": sorted_pictures', ""),
-            "the prediction sorted is missing",
-        ),
-        Wrong(_whole("portraits", "return pictures * window", "return pictures"), "the loss is"),
-        Wrong(
-            _whole(
-                "portraits", "        g_optimizer = tf.tpu.CrossShardOptimizer(g_optimizer)\n", ""
-            ),
-            "TPU201",
-        ),
+        Mutant(', "sorted": sorted_pictures', "", "the prediction sorted is missing"),
+        Mutant("return pictures * window", "return pictures", "the loss is"),
+        Mutant("        g_optimizer = tf.tpu.CrossShardOptimizer(g_optimizer)\n", "", "TPU201"),
     ],
     "16j": [
-        Wrong(
-            _whole(
-                "boxes",
-                "tf.metrics.accuracy(number, chosen, weights=is_real)",
-                "tf.metrics.accuracy(number, chosen)",
-            ),
+        Mutant(
+            "tf.metrics.accuracy(number, chosen, weights=is_real)",
+            "tf.metrics.accuracy(number, chosen)",
             "the metric count_accuracy is",
         ),
-        Wrong(
-            _whole(
-                "boxes",
-                "dataset = dataset.concatenate(self._filler()).take(steps * batch_size)",
-                "pass",
-            ),
+        Mutant(
+            "dataset = dataset.concatenate(self._filler()).take(steps * batch_size)",
+            "pass",
             "should give each of its 150 examples once",
         ),
-        Wrong(
-            _whole(
-                "boxes", '            "box_loss": tf.metrics.mean(box_loss, weights=is_real),\n', ""
-            ),
+        Mutant(
+            '            "box_loss": tf.metrics.mean(box_loss, weights=is_real),\n',
+            "",
             "the metric box_loss is missing",
         ),
-        Right(_whole("boxes", "train_batch_size=64", "train_batch_size=128")),
+        Right(rewritten("boxes", ("train_batch_size=64", "train_batch_size=128"))),
     ],
     "16l": [
+        Mutant("dataset.shuffle(count).repeat()", "dataset.shuffle(count)", "TPU2"),
         Wrong(
-            _whole("films", "dataset.shuffle(count).repeat()", "dataset.shuffle(count)"),
-            "TPU2",
-        ),
-        Wrong(
-            "films_treatment = dict(films_treatment)\n"
-            f"films_treatment.pop({_line('films', 'return tf.layers.dense(hidden, 1')})\n"
-            f"films_treatment[{_line('films', 'error = tf.reduce_mean(')}] = "
-            "'error = tf.reduce_mean(tf.square(tf.squeeze(stars, 1) - labels))'",
+            rewritten(
+                "films",
+                (
+                    'tf.squeeze(tf.layers.dense(hidden, 1, name="stars"), axis=1)',
+                    'tf.layers.dense(hidden, 1, name="stars")',
+                ),
+                ("tf.square(stars - labels)", "tf.square(tf.squeeze(stars, 1) - labels)"),
+            ),
             re.compile("the metric|the prediction stars"),
         ),
-        Wrong(_whole("films", "return tf.train.Scaffold(saver=saver)", "pass"), "TPU117"),
+        Mutant("return tf.train.Scaffold(saver=saver)", "pass", "TPU117"),
         Right(
-            _whole(
+            rewritten(
                 "films",
-                ', "watch": tf.cast(stars > 3.5, tf.int32)',
-                ', "watch": tf.cast(tf.greater(stars, 3.5), tf.int32)',
+                ("tf.cast(stars > 3.5, tf.int32)", "tf.cast(tf.greater(stars, 3.5), tf.int32)"),
             )
         ),
     ],

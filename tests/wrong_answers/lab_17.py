@@ -2,23 +2,7 @@
 
 import re
 
-from lab_utils.check.clinic.ward import ward
-from wrong_answers import Mutant, Right, Wrong
-
-
-def _whole(*changes: tuple[str, str]) -> str:
-    """A cell: the healthy program as a whole with some changes, as from an editor."""
-    text = ward("questions").healthy
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return f"questions_treatment = {text!r}"
-
-
-def _untreated(line: int) -> str:
-    """A cell: the solution's treatment without its change at one line."""
-    return f"questions_treatment = {{k: v for k, v in questions_treatment.items() if k != {line}}}"
-
+from wrong_answers import Mutant, Right, Wrong, rewritten
 
 _TWIN_CLASS = """
     class Twin(keras.Model):
@@ -78,33 +62,42 @@ _TWIN_CHANGED = """
 
 ANSWERS = {
     "17a": [
-        Wrong("questions_treatment = {}", "TPU101"),
-        Wrong(_untreated(41), "TPU119"),
-        Wrong(_untreated(65), "TPU208"),
-        Wrong(_untreated(74), "TPU223"),
-        Wrong(_untreated(84), "TPU201"),
-        Wrong(_untreated(87), "TPU215"),
+        Mutant("batch_size, drop_remainder=True)", "batch_size)", "TPU101"),
+        Mutant(
+            "tf.nn.softmax(scores)",
+            "tf.cast(tf.nn.softmax(tf.cast(scores, tf.float64)), tf.float32)",
+            "TPU208",
+        ),
+        Mutant("if is_training else 0.0", "", "TPU223"),
+        Mutant(
+            "        optimizer = tf.tpu.CrossShardOptimizer(optimizer)", "        pass", "TPU201"
+        ),
+        Mutant(", global_step=global_step", "", "TPU215"),
+        Mutant('params["learning_rate"], params', "0.2, params", "moves the weights 10 times"),
         Wrong(
-            _whole(("labels, predictions, weights=is_real_example", "labels, predictions")),
+            rewritten(
+                "questions", ("labels, predictions, weights=is_real_example", "labels, predictions")
+            ),
             "eval_accuracy is",
         ),
-        Wrong(_whole((" + position_table()", "")), "the loss is"),
+        Wrong(rewritten("questions", (" + position_table()", "")), "the loss is"),
         Wrong(
-            _whole(('params["dropout"] if is_training else 0.0', "0.0")),
+            rewritten("questions", ('params["dropout"] if is_training else 0.0', "0.0")),
             "was dropout or noise taken out?",
         ),
-        Wrong("questions_treatment = {65: 'probabilities = ('}", "cannot be examined"),
-        Wrong("questions_treatment = [65]", "A treatment is a dict"),
+        Mutant("probabilities = tf.nn.softmax(scores)", "probabilities = (", "cannot be examined"),
         Right(
-            _whole(
+            rewritten(
+                "questions",
                 (
                     "d.shuffle(buffer_size=count).repeat()",
                     "d.repeat().shuffle(buffer_size=2 * count)",
-                )
+                ),
             )
         ),
         Right(
-            _whole(
+            rewritten(
+                "questions",
                 ("global_step = tf.train.get_or_create_global_step()", "tvars = None"),
                 ("    tvars = tf.trainable_variables()\n", ""),
                 (
@@ -114,11 +107,12 @@ ANSWERS = {
             )
         ),
         Right(
-            _whole(
+            rewritten(
+                "questions",
                 (
                     "        probabilities = tf.nn.dropout(probabilities, rate=rate)",
                     "        probabilities = tf.layers.dropout(probabilities, rate, training=True)",
-                )
+                ),
             )
         ),
     ],

@@ -10,10 +10,12 @@ from lab_utils.check.clinic.ward import Ward, ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import failure
 from lab_utils.common import files
+from lab_utils.convert.logs import quiet
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
 from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
 
 
+@quiet()
 def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
     """What is left to fix in the program `text`.
 

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ from lab_utils.estimator import tf, tpu, v1
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
+_STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_NEW = "the new value of"
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
 _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
@@ -45,33 +47,43 @@ class Port:
         """The input_fn of a mode, if there is one."""
         return self.train if mode == "train" else self.options.get(_OPTIONS[mode])
 
-    def batches(self, mode: str) -> Any:
+    def batches(self, mode: str, size: int = _BATCH) -> Any:
         """What the input_fn of a mode returns; as for Estimator, it gets params where it names them."""
         input_fn = self.input(mode)
         takes_params = "params" in inspect.signature(input_fn).parameters
         if not takes_params and not isinstance(self.estimator, tpu.TPUEstimator):
             return input_fn()
-        return input_fn({**self.estimator.params, "batch_size": _BATCH, "use_tpu": False})
+        return input_fn({**self.estimator.params, "batch_size": size, "use_tpu": False})
 
 
 @dataclass(frozen=True)
 class Model:
-    """One mode of the model on some batches: `changes` are the variables that a training step changes."""
+    """One mode of the model on some batches.
+
+    `changes` are the variables that a training step changes; `paces` is how far it moves all the weights,
+    by global step.
+    """
 
     numbers: dict[str, np.ndarray]
     trained: frozenset[str]
     changes: frozenset[str]
     random: bool
     summaries: int
+    paces: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Input:
-    """What an input function gives: batches, and in training the same with another seed."""
+    """What an input function gives: batches, in training the same with another seed, and what sizes it makes.
+
+    `random` says whether it draws random numbers, shuffling apart; `rows` are those of a first batch where
+    params ask for _BATCH and for half of it.
+    """
 
     batches: list[tuple]
-    random: bool  # whether it draws random numbers, shuffling apart
+    random: bool
     again: list[tuple]
+    rows: tuple[int, int]
 
 
 Signs = dict[str, tuple[Input, Model]]  # by mode
@@ -91,13 +103,17 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         healthy: the healthy one's signs.
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
     """
+    theirs: dict[str, Model] = {}
     try:
         for mode, (given, _) in healthy.items():
             what = f"the input for {_NAMES[mode]}"
             _expect_input(port, mode, given, weight)
         for mode, (given, model) in healthy.items():
             what = _NAMES[mode]
-            _expect_model(_model(port, mode, given.batches), model, what)
+            theirs[mode] = _model(port, mode, given.batches)
+            _expect_model(theirs[mode], model, what)
+        for mode, model in theirs.items():
+            _expect_pace(model, healthy[mode][1])
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
@@ -108,18 +124,23 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
 
 def _read(port: Port, mode: str) -> Input:
     """What an input function gives, _MOST batches at most."""
-    batches, random = _batches(port, mode, seed=1)
-    return Input(batches, random, _batches(port, mode, seed=2)[0] if mode == "train" else [])
+    batches, random = _batches(port, mode)
+    again = _batches(port, mode, seed=2)[0] if mode == "train" else []
+    half = _batches(port, mode, size=_BATCH // 2, most=1)[0]
+    rows = tuple(len(tf.nest.flatten(some)[0]) if some else 0 for some in (batches[:1], half))
+    return Input(batches, random, again, rows)
 
 
-def _batches(port: Port, mode: str, seed: int) -> tuple[list[tuple], bool]:
+def _batches(
+    port: Port, mode: str, seed: int = 1, size: int = _BATCH, most: int = _MOST
+) -> tuple[list[tuple], bool]:
     """Batches of an input function; whether it draws random numbers."""
     arrays = []
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         v1.set_random_seed(seed)
         with warnings.catch_warnings():  # that functions of map use this seed
             warnings.simplefilter("ignore")
-            batch = port.batches(mode)
+            batch = port.batches(mode, size)
         if isinstance(batch, tf.data.Dataset):
             iterator = v1.data.make_initializable_iterator(batch)
             session.run(iterator.initializer)
@@ -128,7 +149,7 @@ def _batches(port: Port, mode: str, seed: int) -> tuple[list[tuple], bool]:
         batch = batch if isinstance(batch, tuple) else (batch,)
         random = any(is_random(node.op) for node in all_nodes(graph.as_graph_def()))
         with contextlib.suppress(tf.errors.OutOfRangeError):
-            while len(arrays) < _MOST:
+            while len(arrays) < most:
                 arrays.append(session.run(tuple(part for part in batch if part is not None)))
     return arrays, random
 
@@ -150,7 +171,7 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     random = any(is_random(op.type) for op in ancestors([result.op for result in results]))
     ops = [node.op for node in all_nodes(model.graph.as_graph_def())]
     summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
-    numbers, changes = {}, frozenset()
+    numbers, changes, paces = {}, frozenset(), {}
     if mode == "infer":
         predictions = model.run(spec.predictions, batches[0])
         numbers = {f"the prediction {name}": value for name, value in predictions.items()}
@@ -171,9 +192,18 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         if not random:
             numbers["the loss"] = loss
             names = sorted(changes & set(model.trained))
-            numbers |= {f"the new value of {name}": after[name] for name in names}
+            numbers |= {f"{_NEW} {name}": after[name] for name in names}
+        paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
-    return Model(numbers, frozenset(model.trained), changes, random, summaries)
+    return Model(numbers, frozenset(model.trained), changes, random, summaries, paces)
+
+
+def _pace(model: ModelGraph, start: dict[str, np.ndarray], step: int, batch: tuple) -> float:
+    """How far one training step at global step `step` moves the weights from `start`, all together."""
+    model.write({**start, "global_step": np.int64(step)})
+    model.run(model.spec.train_op, batch)
+    after = model.read()
+    return float(np.sqrt(sum(np.sum((after[n] - start[n]) ** 2) for n in model.trained)))
 
 
 def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
@@ -185,6 +215,9 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     expect(healthy.random or not given.random, why)
     why = f"{what} no longer draws anything at random: was augmentation taken out?"
     expect(given.random or not healthy.random, why)
+    follows = healthy.rows[0] == 2 * healthy.rows[1]
+    why = f"{what} makes batches of {given.rows[0]} whatever params['batch_size'] says."
+    expect(not follows or given.rows[0] != given.rows[1], why)
     names = _columns(healthy.batches, weight, given.random).keys()
     lacking = sorted(names - _columns(given.batches, weight, given.random).keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
@@ -272,8 +305,26 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
-    for name, value in healthy.numbers.items():
+    weights = [name for name in healthy.numbers if name.startswith(_NEW)]
+    _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
+    if (
+        not healthy.random
+    ):  # else where the rest is right: other noise moves the weights differently
+        _expect_pace(model, healthy)
+    _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_pace(model: Model, healthy: Model) -> None:
+    for step, pace in healthy.paces.items():
+        times = model.paces[step] / pace if pace else 1.0
+        why = f"A training step at global step {step} moves the weights {times:.2g} times as far"
+        why += " as it should: is the learning rate another one, or its schedule?"
+        expect(1 / _FASTER < times < _FASTER, why)
+
+
+def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str]) -> None:
+    for name in names:
         expect(name in model.numbers, f"In {what} {name} is missing.")
-        apart = same.difference(value, model.numbers[name], _TOLERANCE)
+        apart = same.difference(healthy.numbers[name], model.numbers[name], _TOLERANCE)
         why = f"In {what} {name} is not what the same weights should give: {apart}."
         expect(not apart, why)

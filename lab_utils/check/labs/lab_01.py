@@ -1,10 +1,9 @@
-"""The checks of lab 01, the Estimator baseline: input_fn, a program of somebody else, and what to rewrite."""
+"""The checks of lab 01, the Estimator baseline: input_fn, and a program of somebody else."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_program
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
@@ -13,17 +12,28 @@ from lab_utils.estimator import tf, v1
 COUNT, BATCH = 200, 16
 
 
-@todo(
+enter_program(
     "1a",
+    "plateau",
+    hints=(
+        "A cross-entropy of 1.46 nats means that the right class gets a probability of 23 %. What keeps it so low?",
+        "Follow the ten numbers from the last layer to the loss: what range does each step's output have?",
+    ),
+    why="inference returns logits. The loss applies a softmax itself, and PREDICT applies one for its callers.",
+)
+
+
+@todo(
+    "1b",
     hints=(
         "tf.data.Dataset.from_tensor_slices takes a pair of arrays and has one element for each digit.",
-        "Order matters: shuffle and repeat single examples before you make batches. How many examples must the buffer "
-        "of shuffle hold to mix all of them?",
+        "Order matters: which of shuffle, repeat and batch comes first, if an epoch is to have each example once? "
+        "How many examples must the buffer of shuffle hold to mix all of them?",
         "The function in map gets image and label as two arguments and returns a pair. By default batch keeps the "
         "last, smaller batch, which evaluation needs.",
     ),
-    why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
-    "neither, and keeps its last, smaller batch.",
+    why="shuffle comes first, so that it mixes the examples of one epoch, then repeat, then batch; evaluation has "
+    "neither of the two, and keeps its last, smaller batch.",
     slips=(
         Slip(
             ".batch(batch_size)",
@@ -52,18 +62,26 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
         yield f"In {run}, a batch: images [B, 8, 8] and labels [B] with B from batch_size", shapes
         yield f"In {run}, the types, float32 and int32", [array.dtype.name for array in batches[0]]
         images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+        plain = np.ptp(images[:, 1:].reshape(len(images), -1), axis=1).max() < 1e-3
+        why = "The images are not those that make_input_fn was called with."
+        expect(plain, f"{why} Does input_fn use `pixels` and `labels`, its parameters?")
         counts = 16 * images
         yield f"In {run}, images are scaled once: 16 becomes", images.max(), 1e-4
         numbers_of_images = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
         pairs = np.array_equal(numbers_of_images, labels)
         yield f"In {run}, images come with their own labels, not those of other images", pairs
     examples = np.concatenate([labels for _, labels in ends])
-    yield "Evaluation gives every example exactly once, in any order", sorted(examples.tolist())
+    yield f"Different examples in an evaluation of {COUNT}", len(set(examples.tolist()))
+    yield f"Examples in an evaluation of {COUNT}", len(examples)
+    place = "Predictions are compared with labels by position"
+    yield f"{place}: an evaluation keeps the order of the arrays", np.array_equal(examples, numbers)
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
     label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
     mixes = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixes
+    share = len(set(first.tolist()))
+    yield f"Different examples among the first {COUNT} of training: shuffle, then repeat", share
     with tf.Graph().as_default(), v1.Session() as session:
         count = session.run(training().cardinality())
     endless_kinds = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
@@ -95,42 +113,3 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
             except tf.errors.OutOfRangeError:
                 break
         return batches
-
-
-enter_program(
-    "1b",
-    "plateau",
-    hints=(
-        "A cross-entropy of 1.46 nats means that the right class gets a probability of 23 %. What keeps it so low?",
-        "Follow the ten numbers from the last layer to the loss: what range does each step's output have?",
-    ),
-    why="inference returns logits. The loss applies a softmax itself, and PREDICT applies one for its callers.",
-)
-
-
-@todo(
-    "1c",
-    hints=(
-        "The TPU's host does not run your Python. Which of these datasets can it read without Python?",
-        "A constant is part of the graph, and a graph is sent as one message of 2 GB at most.",
-    ),
-    why="A port needs a model_fn of its own, and a dataset that runs in the graph without Python and without all "
-    "the data in it.",
-)
-def decision(first: dict) -> str:
-    """What each of six programs needs before its port."""
-    right = {
-        "own model_fn; tf.data over TFRecords": ("port", "A dataset in the graph and a model_fn: what is missing?"),
-        "own model_fn; 300 kB by from_tensor_slices": ("port", "The arrays become small constants, which the host "
-         "gets with the graph."),
-        "own model_fn; 6 GB by from_tensor_slices": ("input", "All data become constants of the graph, and a graph "
-         "has at most 2 GB."),
-        "own model_fn; from_generator, with OpenCV": ("input", "The model can stay. But the generator is Python, and "
-         "the TPU's host may be another machine."),
-        "DNNClassifier; tf.data over TFRecords": ("model", "The dataset can stay. But a pre-made Estimator hides its "
-         "model_fn."),
-        "a loop around session.run with feed_dict": ("both", "The loop, the input and the step are all in Python "
-         "here. Which of them may stay there?"),
-    }  # fmt: skip
-    expect_decisions(first, right, ("port", "input", "model", "both"))
-    return "Two programs can be ported now. The others must first replace their input, their model_fn or both."

@@ -1,8 +1,6 @@
-"""Lab 16, the clinic: two TODOs for each patient, the diagnosis without the dry run and the treatment with it."""
+"""Lab 16, the clinic: two TODOs for each program, the diagnosis without the dry run, then the fixed program."""
 
-import functools
-
-from lab_utils.check.labs.treatment import check_diagnosis, check_treatment, enter
+from lab_utils.check.labs.treatment import enter_fixing, enter_reading
 
 _HINTS = {
     "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
@@ -20,23 +18,21 @@ _LAST = {
     "boxes": "Only one of two metrics leaves the fillers out. And a name in metric_fn is not among its parameters.",
     "films": "Look for a missing return, a number for another machine, a number that should be a parameter, a string.",
 }
-_TREATMENT = (
+_FIXING = (
     "Change as little as you can: the program must still compute what it was written for.",
     "The message names the rule. `python -m lab_utils.dry_run --rules` shows its page, with wrong and right code.",
 )
 
 for _number, _name in enumerate(_HINTS):
-    enter(
+    enter_reading(
         f"16{'acegik'[_number]}",
+        _name,
         (_HINTS[_name], f"A run on a CPU proves nothing here. {_LAST[_name]}"),
         "The diagnosis names each fault at its line, with its effect on a TPU.",
-        functools.partial(check_diagnosis, _name),
-        f"{_name}_diagnosis",
     )
-    enter(
+    enter_fixing(
         f"16{'bdfhjl'[_number]}",
-        _TREATMENT,
-        "The treatment fixes each fault at its own line, and removes nothing else.",
-        functools.partial(check_treatment, _name),
-        f"{_name}_treatment",
+        _name,
+        _FIXING,
+        "Each fault is fixed at its own line, and nothing else is removed.",
     )

@@ -1,27 +1,22 @@
 """Lab 17, the capstone: nine faults, and a Keras twin."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from lab_utils.check.labs.treatment import enter_fixing
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 
-
-@todo(
+enter_fixing(
     "17a",
+    "questions",
     hints=(
         "Go from the input to the metrics, and ask of each line what it does on eight cores.",
         "Four faults raise an error, five do not. You find the last one by counting, not with the dry run.",
     ),
-    why="The treatment fixes each fault at its own line: the wrapper, the step, the types, the mode, the weights.",
+    why="Each fault is fixed at its own line: the wrapper, the step, the types, the mode, the weights.",
 )
-def nine_faults(questions_treatment: Any) -> str:
-    """A program that the dry run takes and that still computes what it did."""
-    from lab_utils.check.labs.treatment import check_treatment
-
-    return check_treatment("questions", questions_treatment)
 
 
 @todo(
@@ -35,7 +30,8 @@ def nine_faults(questions_treatment: Any) -> str:
 )
 def twin(keras_twin: Callable) -> str:
     """A Keras model that climbs the whole ladder beside the Estimator without dropout."""
-    from lab_utils.check.clinic import loaded, ward
+    from lab_utils.check.clinic.examine import loaded
+    from lab_utils.check.clinic.ward import ward
     from lab_utils.equivalence import ladder
 
     model = keras_twin()

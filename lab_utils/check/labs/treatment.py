@@ -8,11 +8,13 @@ from typing import Any
 
 from lab_utils.check.clinic.examine import examine, loaded
 from lab_utils.check.clinic.ward import Fault, Ward, ward
-from lab_utils.check.outcome import Wrong
+from lab_utils.check.outcome import NotAttempted, Wrong
+from lab_utils.check.programs import read_program
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, failure
 
 _MOST = 4  # findings in one message
+_LINES = 3  # of a program that one text may name
 
 
 def enter_patient(
@@ -79,27 +81,13 @@ def enter_program(
     todo(id, hints, why, names=(f"{name}.py", f"{name}_reason"))(check_both)
 
 
-def read_program(program: Any, file: str) -> str:
-    """A program that a learner hands over: the text of its file, or a text of several lines as it is.
-
-    Raises:
-        Wrong: there is no such file, or it is something else.
-    """
-    expect(isinstance(program, str | Path), f'Hand over the file, as "{file}", not {a(program)}.')
-    if "\n" in str(program):
-        return str(program)
-    try:
-        return Path(program).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        where = f"There is no {program} that can be read in {Path.cwd()}"
-        raise Wrong(f"{where}: run the cell that writes it. {failure(error)}") from None
-
-
 def _fixed(patient: Ward, text: str, run: Callable[[ModuleType], str] | None) -> str:
     """What is right about a program, in a sentence; raises `Wrong` with all that is to be said otherwise."""
     changes = patient.changes(text)
-    as_it_was = "The program is as it was. Edit its cell, then run the cell, which writes the file."
-    expect(bool(changes), as_it_was)
+    if not changes:
+        raise NotAttempted(
+            "The program is as it was. Edit its cell, then run the cell, which writes the file."
+        )
     try:
         return _run(patient.name, text, run) if run else expect_healthy(patient, text)
     except Wrong as error:
@@ -123,6 +111,77 @@ def _changed(patient: Ward, text: str) -> str:
         parts.append(where if change.edited else f"{change.at} (taken out)")
     single = len(parts) == 1 and " to " not in parts[0]
     return f"You changed line{'' if single else 's'} {', '.join(parts)}." if parts else ""
+
+
+def enter_reading(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
+    """Enters the TODO of reading a program: `NAME_diagnosis`, from the letter of each reason to the line."""
+
+    def check_reading(diagnosis: Any) -> str:
+        return _read(ward(name), diagnosis)
+
+    todo(id, hints, why, names=(f"{name}_diagnosis",))(check_reading)
+
+
+def enter_fixing(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
+    """Enters the TODO of fixing a program with several faults: the file `NAME.py`."""
+
+    def check_fixing(program: Any) -> str:
+        patient, text = ward(name), read_program(program, f"{name}.py")
+        return f"{_changed(patient, text)} {_fixed(patient, text, None)}"
+
+    todo(id, hints, why, names=(f"{name}.py",))(check_fixing)
+
+
+def _read(patient: Ward, diagnosis: Any) -> str:
+    """What is right about a diagnosis; raises `Wrong` where a fault is missed or misread."""
+    places = {fault: patient.lines(fault) for fault in patient.faults}
+    given = _lines_of_reasons(patient, diagnosis)
+    right = [fault for fault in places if places[fault] & given.get(fault.why, (set(), ""))[0]]
+    found = [f"({number}) {fault.comment}" for number, fault in enumerate(right, 1)]
+    wrong = []
+    for why, (lines, code) in given.items():
+        faulty = [fault for fault in places if places[fault] & lines]
+        if not faulty:
+            word = next(filter(None, map(patient.word, sorted(lines))), "")
+            wrong.append(f"`{code}` is correct. {word}".rstrip())
+        elif why not in [fault.why for fault in faulty]:
+            wrong.append(f"Something is wrong at `{code}`, but not for the reason that you give.")
+    if len(right) == len(places) and not wrong:
+        silent = f"{_silent(right)} of them without an error on a TPU"
+        return "\n".join([f"All {len(right)} faults found, {silent}.", *found])
+    named = set().union(*(lines for lines, _ in given.values()))
+    missing = [fault for fault in places if fault not in right and not places[fault] & named]
+    silent = f"{len(missing)}, of which {_silent(missing)} would raise no error on a TPU"
+    unseen = [f"Not seen yet: {silent}."] if missing else []
+    first = f"{len(right)} of {len(places)} faults found."
+    raise Wrong("\n".join([first, *found, *wrong, *unseen]))
+
+
+def _lines_of_reasons(patient: Ward, diagnosis: Any) -> dict[str, tuple[set[int], str]]:
+    """By reason the lines of the sick program that a learner names, and the text by which they are named."""
+    kind = 'a dict from letters to lines of the program, such as {"B": "return dataset"}'
+    expect(isinstance(diagnosis, Mapping), f"A diagnosis is {kind}; yours is {a(diagnosis)}.")
+    given = {}
+    for letter, code in diagnosis.items():
+        key, choices = str(letter).strip().upper(), patient.choices
+        within = f"is not one of the letters {min(choices)} to {max(choices)}"
+        expect(key in choices, f"{letter!r} {within}: a diagnosis is {kind}.")
+        expect(isinstance(code, str), f"{key}: copy the line as a text; yours is {a(code)}.")
+        given[choices[key]] = _lines_with(patient, code), " ".join(code.split())
+    return given
+
+
+def _lines_with(patient: Ward, code: str) -> set[int]:
+    """The lines of the sick program that are, or hold, what a learner copied of it."""
+    copied = [" ".join(line.split()) for line in code.splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in patient.sick.splitlines()]
+    whole = {number for number, line in enumerate(lines, 1) if line in copied}
+    within = {n for n, line in enumerate(lines, 1) if any(part in line for part in copied)}
+    expect(bool(within), f"`{code.strip()}` is not in the program: copy a line, or a part of it.")
+    places = whole or within
+    message = f"`{code.strip()}` is in {len(places)} lines: copy the whole line."
+    expect(len(places) <= _LINES, message)
+    return places
 
 
 def _why_not(patient: Ward, fault: Fault, letter: Any) -> str:

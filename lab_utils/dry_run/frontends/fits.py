@@ -70,7 +70,7 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             yield
         except ImportError as error:  # of a backend that is not installed here
             chosen = os.environ.get("KERAS_BACKEND")
-            if chosen not in (None, "tensorflow") and error.name == chosen:
+            if chosen not in (None, "tensorflow") and f"{error.name}.".startswith(f"{chosen}."):
                 raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen)) from error
             raise
 

@@ -26,7 +26,8 @@ READY, FINDINGS, COULD_NOT_RUN = "ready", "findings", "could not run"
 EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 
 NEVER_CHECKED = (
-    "Real speed: no TPU was used. The roofline is a bound from counted FLOP and bytes, not a measurement.",
+    "Real speed: no TPU was used. Times are estimated from the compiler's schedule; bounds follow from "
+    "counted FLOP and bytes.",
     "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do not.",
     "Infeed, outfeed and outside compilation as they behave on a real TPU host.",
     "Input on several hosts, each reading its own share of the files.",

@@ -1,5 +1,6 @@
 """What the hooks of a program ask its session for, once the graph is there: TPU115."""
 
+from traceback import walk_tb
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
@@ -35,6 +36,14 @@ def look_at(trace: Trace, call: Call | None) -> None:
                 continue
             trace.error, trace.error_at = error, _place(hook, trace, call)
             return
+
+
+def place_of(error: Exception, trace: Trace) -> Place:
+    """The line of the hook that raised `error` when it began; NOWHERE where none did."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    made = (frame.f_locals.get("self") for frame in reversed(frames))
+    hook = next((each for each in made if isinstance(each, v1.train.SessionRunHook)), None)
+    return NOWHERE if hook is None else _place(hook, trace, None)
 
 
 class _Session:

@@ -118,7 +118,7 @@ def _build(
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
-            result.error = error
+            result.error, result.error_at = error, hooks.place_of(error, result)
     result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
     if not result.probe:
         return True
