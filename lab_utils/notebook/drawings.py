@@ -198,3 +198,143 @@ def bits(value: float = 1 + 1 / 300) -> None:
     fills = [Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=NEUTRAL) for fill in parts.values()]
     axes.legend(fills, list(parts), loc="upper left", ncols=3, fontsize=8)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
+
+
+def tfrecord(record: bytes, jpeg: bytes) -> None:
+    """The bytes of a record in its file: length, checksums, and the example with its JPEG.
+
+    Args:
+        record: a serialised tf.train.Example.
+        jpeg: the picture in it.
+    """
+    figure, (axes,) = _card(7.4, 2.0)
+    parts = (
+        (2.0, "length\n8 bytes", IDLE),
+        (1.9, "checksum\n4 bytes", IDLE),
+        (9.2, f"the record: a tf.train.Example, {len(record):,} bytes", DATA),
+        (1.9, "checksum\n4 bytes", IDLE),
+    )
+    x = 0.0
+    for width, text, fill in parts:
+        _box(axes, x, 1.6, width, 0.9, text, fill)
+        x += width
+    for further in range(2):
+        _box(axes, x + 0.3 + further * 1.5, 1.6, 1.3, 0.9, "next" if further == 0 else "...", IDLE)
+    left, right = 3.9, 13.1  # of the record
+    others = len(record) - len(jpeg)
+    _box(axes, left, 0, 6.4, 0.9, f"image/encoded: the JPEG\n{len(jpeg):,} bytes", HOST)
+    _box(axes, left + 6.4, 0, 2.8, 0.9, f"8 more features\n{others:,} bytes", HOST)
+    for x in (left, right):
+        axes.plot([x, x], [0.9, 1.6], color=NEUTRAL, lw=0.8, ls=":")
+    axes.set(xlim=(-0.1, 18.3), ylim=(-0.1, 2.7))
+    look.show(
+        figure,
+        "A TFRecord file: for each record its length (8 bytes), a checksum (4 bytes), the record and "
+        f"another checksum. This record has {len(record):,} bytes, of which {len(jpeg):,} are the JPEG.",
+    )
+
+
+def beam_graph() -> None:
+    """The pipeline of lab 05 as a graph: rows go in; examples and rejects go to sinks of their own."""
+    figure, (axes,) = _card(7.4, 2.2)
+    _box(axes, 0, 0.95, 2.0, 0.9, "rows.csv", IDLE)
+    _box(axes, 2.8, 0.95, 2.6, 0.9, "ReadFromText", DATA)
+    _box(axes, 6.2, 0.95, 2.6, 0.9, "ParDo\n(ToExample)", CORE)
+    _box(axes, 10.2, 1.9, 2.9, 0.9, "WriteToTFRecord", DATA)
+    _box(axes, 13.9, 1.9, 3.6, 0.9, "train-00000-of-00004\n.tfrecord ...", IDLE)
+    _box(axes, 10.2, 0, 1.2, 0.9, "Map", CORE)
+    _box(axes, 11.9, 0, 2.2, 0.9, "WriteToText", DATA)
+    _box(axes, 14.9, 0, 2.6, 0.9, "rejects.tsv", IDLE)
+    for start, end in (
+        ((2.0, 1.4), (2.8, 1.4)),
+        ((5.4, 1.4), (6.2, 1.4)),
+        ((8.8, 1.6), (10.2, 2.35)),
+        ((8.8, 1.2), (10.2, 0.45)),
+        ((13.1, 2.35), (13.9, 2.35)),
+        ((11.4, 0.45), (11.9, 0.45)),
+        ((14.1, 0.45), (14.9, 0.45)),
+    ):
+        _arrow(axes, start, end)
+    axes.text(9.4, 2.3, "examples", ha="right", fontsize=8)
+    axes.text(9.4, 0.35, '"rejects"', ha="right", fontsize=8)
+    axes.set(xlim=(-0.1, 17.7), ylim=(-0.1, 3))
+    look.show(
+        figure,
+        "A graph of transforms: rows.csv goes to ReadFromText, then to ParDo with ToExample. Its examples go "
+        "to WriteToTFRecord, which writes the files train-00000-of-00004.tfrecord and so on. Its rejects go "
+        "to Map, then to WriteToText, which writes rejects.tsv.",
+    )
+
+
+_QUEUE = 2  # batches that are prepared beforehand, and wait
+
+
+def _feed(
+    prepare: float, transfer: float, step: float, prefetch: bool, batches: int
+) -> dict[str, list[float]]:
+    """When each batch starts on each row of `feeding`.
+
+    TPUEstimator's infeed thread takes a batch from input_fn and hands it to the core, one after the other.
+    The core's queue holds one batch beside the one of the step. With prefetch a thread of tf.data prepares
+    batches, and the infeed thread only hands them over.
+    """
+    starts: dict[str, list[float]] = {"prepare": [], "infeed": [], "step": []}
+    prepared = handed = stepped = 0.0
+    for batch in range(batches):
+        waits = handed
+        if prefetch:
+            waits = starts["infeed"][batch - _QUEUE] if batch >= _QUEUE else 0.0
+        starts["prepare"].append(max(prepared, waits))
+        prepared = starts["prepare"][-1] + prepare
+        emptied = starts["step"][-1] if batch else 0.0
+        starts["infeed"].append(max(prepared, handed, emptied))
+        handed = starts["infeed"][-1] + transfer
+        starts["step"].append(max(handed, stepped))
+        stepped = starts["step"][-1] + step
+    return starts
+
+
+def feeding(prepare: float = 4, transfer: float = 2, step: float = 5) -> None:
+    """Timelines of host and core: without prefetch, with it, and with a host that is too slow.
+
+    Args:
+        prepare: what the host takes to prepare a batch, in ms; the slow host takes twice as long.
+        transfer: what the infeed takes to hand it over, in ms.
+        step: what the core takes for it, in ms.
+    """
+    cases = (
+        ("without prefetch", prepare, False),
+        ("with prefetch", prepare, True),
+        ("with prefetch, and a host of half the speed", 2 * prepare, True),
+    )
+    figure, (axes,) = _card(7.4, 4.2)
+    end, sentences = 6.5 * (prepare + transfer), []
+    for number, (name, slow, prefetch) in enumerate(cases):
+        top = -6.2 * number
+        starts = _feed(slow, transfer, step, prefetch, batches=12)
+        period = starts["step"][-1] - starts["step"][-2]
+        rows = (
+            ("host: prepare", starts["prepare"], slow, HOST),
+            ("infeed", starts["infeed"], transfer, DATA),
+            ("core: step", starts["step"], step, CORE),
+            ("outfeed", [start + step for start in starts["step"]], 0.5, DATA),
+        )
+        for row, (label, begins, width, fill) in enumerate(rows):
+            y = top - 1.1 * row
+            axes.text(-0.5, y + 0.45, label, ha="right", va="center", fontsize=8)
+            for batch, start in enumerate(begins):
+                if start + width <= end:
+                    _box(axes, start, y, width, 0.9, "" if label == "outfeed" else f"{batch}", fill)
+        busy = f"the core is busy {step / period:.0%} of the time"
+        axes.text(0, top + 1.2, f"{name}: {busy}", fontsize=9, weight="bold")
+        sentences.append(f"{name}, {busy}")
+    times = (
+        f"an example: {prepare:g} ms to prepare, {transfer:g} ms in the infeed, {step:g} ms a step"
+    )
+    axes.text(0, -6.2 * len(cases) + 1.6, f"{times} (computed)", fontsize=8)
+    axes.set(xlim=(-6.5, end + 0.2), ylim=(-6.2 * len(cases) + 1.4, 2.2))
+    look.show(
+        figure,
+        f"Timelines of host, infeed, core and outfeed. A batch takes {prepare:g} ms to prepare, "
+        f"{transfer:g} ms in the infeed and {step:g} ms on the core. {'; '.join(sentences)}.",
+    )

@@ -4,8 +4,14 @@ Dark enough for text on white (contrast of 4.5 to 1 or more), and the same every
 ready, red for wrong and errors, amber for warnings and what cannot be checked, blue for notes.
 """
 
+import base64
 import contextlib
 import textwrap
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Areas, lines and titles of figures, which show on white and on JupyterLab's dark theme (4 to 1 on both).
 FILLED, BAR, ALARM = "#2e8b4f", "#4a7fc1", "#d6453d"
@@ -54,3 +60,26 @@ def wrapped(text: str) -> str:
         options = {"break_long_words": False, "break_on_hyphens": False}
         lines += textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}  ", **options) or [""]
     return "\n".join(lines)
+
+
+def show(figure: "Figure", alt: str) -> None:
+    """Shows a figure below its cell, with a text for those who cannot see it; elsewhere prints that text.
+
+    JupyterLab 4 gives a picture no text, so the picture comes as HTML too, which JupyterLab prefers.
+    """
+    from IPython import get_ipython
+    from IPython.display import display
+    from matplotlib import pyplot
+
+    pyplot.get_backend()  # a notebook's backend says in which formats figures are shown
+    pyplot.close(figure)  # else it is shown again at the end of the cell
+    shell = get_ipython()
+    if shell is None:
+        print(alt)
+        return
+    data, metadata = shell.display_formatter.format(figure)
+    if png := data.get("image/png"):
+        encoded = png if isinstance(png, str) else base64.b64encode(png).decode()
+        data["text/html"] = f'<img alt="{escape(alt)}" src="data:image/png;base64,{encoded}">'
+        metadata["image/png"] = {"alt": alt}
+    display(data | {"text/plain": alt}, metadata=metadata, raw=True)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, style_figures
+from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, show, style_figures
 
 BARS = 6  # classes shown under a photograph
 _PALE = (NEUTRAL, 0.5)
@@ -162,6 +162,25 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
     return figure
+
+
+def bars(values: Mapping[str, float], unit: str, label: str) -> None:
+    """Shows values as bars from 0, each with its number.
+
+    Args:
+        values: by name, from top to bottom.
+        unit: stands behind each number.
+        label: of the axis: what the values are, their unit and kind.
+    """
+    figure = Figure(figsize=(7.5, 0.4 * len(values) + 0.8))
+    axes = figure.add_subplot()
+    drawn = axes.barh(list(values), list(values.values()), color=BAR)
+    axes.bar_label(drawn, [f"{value:.3g} {unit}" for value in values.values()], padding=4)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.15 * max(values.values()))
+    axes.set_xlabel(label)
+    texts = [f"{name}: {value:.3g} {unit}" for name, value in values.items()]
+    show(figure, f"Bars, {label}. {'; '.join(texts)}.")
 
 
 def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:

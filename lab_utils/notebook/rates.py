@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lab_utils.notebook.look import ALARM, BAR, NEUTRAL, style_figures
+from lab_utils.notebook.look import ALARM, BAR, NEUTRAL, show, style_figures
 
 WINDOW, ROUNDS = 0.4, 3  # seconds, turns
 _WARM_UP = 300  # images: an epoch of the bundled flowers, which may fill a cache
@@ -41,40 +41,46 @@ class Ladder:
             rate, cpu = self._window(iterator)
             rounds.append((rate, cpu, rate / limit, limit))
         self.rungs[name] = np.array(rounds)
-        rate, _, share, limit = sorted(rounds, key=lambda measured: measured[2])[ROUNDS // 2]
+        rate, cpu, share, limit = self._middle(name)
         against = f"{share:.2f} of the limit of {limit:,.0f}"
-        print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms each")
+        print(f"{name}: {rate:,.0f} images/s, {against}; {cpu:.3f} CPU ms per image")
         return share
 
     def cpu_ms(self) -> dict[str, float]:
-        """CPU ms per image of each pipeline, the median of its rounds."""
-        return {name: float(np.median(rounds[:, 1])) for name, rounds in self.rungs.items()}
+        """CPU ms per image of each pipeline."""
+        return {name: self._middle(name)[1] for name in self.rungs}
 
     def draw(self) -> None:
-        """Draws shares of the limit and CPU time, on logarithmic axes; lines show all rounds."""
-        _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True)
-        for axes, column, label, limit in (
-            (panels[0], 2, "share of the limit", 1),
-            (panels[1], 1, "CPU ms per image", self.alone[1]),
-        ):
-            values = np.array([rounds[:, column] for rounds in self.rungs.values()])
-            middle = np.median(values, axis=1)
-            spread = [middle - values.min(axis=1), values.max(axis=1) - middle]
-            axes.errorbar(middle, list(self.rungs), xerr=spread, fmt="o", color=BAR, ecolor=NEUTRAL)
-            for row, value in enumerate(middle):
-                text = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
-                axes.annotate(f"{value:.2g}", (value, row), **text, fontsize=8)
-            axes.axvline(limit, color=ALARM, lw=1, ls="--", zorder=0)
-            on_top = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
-            axes.text(limit, 1.01, "the limit", **on_top, color=ALARM, fontsize=8)
-            axes.set(
-                xscale="log",
-                xlim=(values.min() / 2, 2 * values.max()),
-                ylim=(-0.5, len(values) - 0.2),
-                xlabel=label,
-            )
-            axes.minorticks_off()
-        panels[0].invert_yaxis()
+        """Draws CPU time and time per image as bars from 0, each beside the limit of the same seconds.
+
+        Both are times per image. Spread over the cores, the same CPU time takes less time. Another program on
+        the machine slows a pipeline and its limit, which is why each pipeline has a mark of its own.
+        """
+        figure, axes = plt.subplots(figsize=(7.4, 0.62 * len(self.rungs) + 1.0))
+        sentences = []
+        for row, name in enumerate(self.rungs):
+            rate, cpu, share, limit = self._middle(name)
+            work = axes.barh(row - 0.19, cpu, 0.36, color=NEUTRAL)
+            elapsed = axes.barh(row + 0.19, 1e3 / rate, 0.36, color=BAR)
+            mark = axes.vlines(1e3 / limit, row - 0.02, row + 0.4, color=ALARM, lw=2)
+            text = f"{rate:,.0f} images/s, {share:.2g} of the limit"
+            beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 8}
+            axes.text(1.02, row, text, **beside)
+            sentences.append(f"{name}: {cpu:.3f} ms CPU time, {1e3 / rate:.3f} ms, {text}")
+        names = (
+            "CPU time",
+            "elapsed time",
+            "elapsed time of the decoder, measured in turns with it",
+        )
+        figure.legend((work, elapsed, mark), names, loc="outside upper left", ncols=3, fontsize=8)
+        axes.set_yticks(range(len(self.rungs)), list(self.rungs))
+        axes.set(ylim=(len(self.rungs) - 0.4, -0.6), xlabel="ms per image (measured here)")
+        show(figure, f"Bars of milliseconds per image. {'. '.join(sentences)}.")
+
+    def _middle(self, name: str) -> tuple[float, float, float, float]:
+        """The round of a pipeline whose share of the limit is the median."""
+        rounds = self.rungs[name]
+        return tuple(map(float, rounds[np.argsort(rounds[:, 2])[ROUNDS // 2]]))
 
     def _window(self, batches: Iterator) -> tuple[float, float]:
         """Images/s and CPU ms per image over WINDOW seconds, after the batches that were waiting."""
