@@ -94,7 +94,7 @@ handout: $(READY)
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-# Not in CI: three Pythons, then the Estimator tests on each supported TensorFlow.
+# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, which CI does not.
 test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
@@ -113,5 +113,5 @@ test-versions:
 # After a change to pyproject.toml. No address of an index is written: the lock works with any mirror.
 lock:
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-		--extra cpu --extra tpu --extra course --extra cluster --extra lab --extra dev --custom-compile-command "make lock" \
+		--extra cpu --extra tpu --extra course --extra convert --extra cluster --extra lab --extra dev --custom-compile-command "make lock" \
 		--no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock

@@ -169,6 +169,7 @@ LONGEST = (
     "test_a_solution_gives_the_outputs_that_it_shows[09",
     "test_a_solution_gives_the_outputs_that_it_shows[07",
     "test_photographs_become_a_page_and_a_second_run_goes_on",
+    "test_places.py::test_the_first_cell_leaves_the_places_packages_as_they_are",
     "accepted_or_told_what_is_wrong_with_them[some-08",
     "test_a_solution_gives_the_outputs_that_it_shows",
 )

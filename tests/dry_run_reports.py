@@ -92,6 +92,9 @@ def _report(
         compiled=compiled,
         feed=feed,
         not_checked=list(NEVER_CHECKED),
+        framework="TPUEstimator",
+        backend="TensorFlow",
+        devices=8,
         versions={"TensorFlow": "2.20.0", "jax": "0.10.2", "libtpu": "0.0.42.1"},
     )
 

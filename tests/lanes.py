@@ -18,7 +18,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # What kind of test a file holds; the others are units.
 KINDS = {
-    "labs": ("test_labs.py::test_a_solution_gives", "test_labs.py::test_an_untouched", "test_labs_restarted"),
+    "labs": ("test_labs.py::test_a_solution_gives", "test_labs.py::test_an_untouched", "test_labs_restarted",
+             "test_places"),
     "answers": ("test_labs.py::test_answers", "test_clinic"),
     "programs": ("test_programs", "test_contrib", "test_port"),
     "corpus": ("test_dry_run_corpus", "test_dry_run_pages", "test_dry_run_jax_programs"),

@@ -27,7 +27,7 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("records", "ops", "cache", "elsewhere", "progress"),
+    ("records", "ops", "cache", "elsewhere", "advice", "progress"),
     ("private",),
     ("rules", "program", "graphs"),
     ("workload", "report"),
@@ -38,7 +38,8 @@ DRY_RUN = (
     ("frontends", "stages"),
     ("api",),
     ("", "target"),
-    ("inspect", "__main__"),
+    ("inspect", "isolation"),
+    ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
 

@@ -21,7 +21,7 @@ from lab_utils.teach import marks, pages
 
 ROOT = Path(__file__).parents[1]
 CLINIC = ROOT / "datasets" / "clinic"
-NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator, two pipelines: without a dry run
+NO_PORTS = {"plateau"}  # a plain Estimator: without a dry run
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - NO_PORTS)
 
 

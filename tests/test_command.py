@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +60,33 @@ def test_without_room_a_sentence_names_the_place(capsys):
     assert capsys.readouterr().err.startswith("/here/file: No space left on device. Make room")
     with pytest.raises(FileNotFoundError):
         command.status_of(lambda: full(errno.ENOENT), 2)
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", ""])
+def test_a_closed_stream_leads_nowhere(redirection, tmp_path):
+    """Also for the files that a command opens, which would else get the stream's number."""
+    code = (
+        "import sys\nfrom lab_utils.common import command\n"
+        "def main():\n    with open('made', 'w') as made:\n"
+        "        print('to the output'); print('ready', file=sys.stderr)\n"
+        "        return made.write('whole') and 0\n"
+        "command.run(main)"
+    )
+    (tmp_path / "code.py").write_text(code)
+    line = f"{sys.executable} code.py {redirection}"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    ran = subprocess.run(
+        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 0 and (tmp_path / "made").read_text() == "whole", ran.stderr
+    assert ran.stdout == ("" if ">&-" in redirection.split() else "to the output\n")
+    assert ran.stderr == ("" if "2>&-" in redirection.split() else "ready\n")
+
+
+def test_an_output_of_few_characters_has_others_replaced(tmp_path):
+    code = "from lab_utils.common import command; command.run(lambda: print('r\\u00fc', '\\udcff'))"
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "r? ?\n", "")

@@ -50,13 +50,17 @@ class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
     most_steps = None
+    framework, backend = "a made-up framework", "TensorFlow"
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
         return [Trace(Mode.TRAIN, cores, 64)]
 
+    def facts(self, traces, cores):
+        return []
+
     def read(self, traces, cores):
-        return [made.finding("TPU202", Stage.READ)]
+        return [made.finding("TPU202", Stage.READ)], []
 
     def lower(self, cores, mode="train", batch=None):
         raise RuntimeError("lowering broke\nand said more")
@@ -84,7 +88,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
     assert report.stages[2].detail.startswith("RuntimeError: lowering broke")
     assert any("compile, run (failed)" in item for item in report.not_checked)
     assert report.verdict == "findings"
-    subject.read = lambda traces, cores: []
+    subject.read = lambda traces, cores: ([], [])
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert (report.verdict, report.exit_status) == ("could not run", 2)
 
@@ -95,7 +99,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
         raise CompilerMissing("install jax and libtpu: pip install jax")
         yield
 
-    subject.read = lambda traces, cores: []
+    subject.read = lambda traces, cores: ([], [])
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compiling", missing)
     monkeypatch.setattr(run_stage, "cost", lambda hlo: (0.0, 0.0))
@@ -109,6 +113,8 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
 def test_the_required_rate_is_that_of_a_hosts_cores_at_the_bound():
     cost = made.train_step().cost
     assert feed_stage.required_rate(cost, "v3:4x4") == pytest.approx(3663 * 8, rel=1e-3)
+    one_host, two_hosts = (feed_stage.required_rate(cost, f"v5e:{size}") for size in ("2x4", "4x4"))
+    assert one_host == 2 * two_hosts  # eight chips on one host, four on each of several
     cost.step_seconds = Figure("least time a step", 1e-6, "s", Kind.DERIVED)
     with pytest.raises(feed_stage.Skip, match="less than what any step costs"):
         feed_stage.required_rate(cost, "v3:4x4")
@@ -135,7 +141,7 @@ def cores_that_run(subject, monkeypatch):
             yield lambda progress: VirtualRun(steps, [[1.0] * program.cores] * steps)
 
         subject.lower = lower
-        monkeypatch.setattr(run_stage, "cost", lambda hlo: (flops, 1e6))
+        monkeypatch.setattr(run_stage, "cost", lambda program: (flops, 1e6))
         monkeypatch.setattr(run_stage, "running", run)
         return dry_run(None, None, topology, stages=["run"], progress=False), ran
 
@@ -288,3 +294,39 @@ def test_an_interrupt_ends_what_runs_beside_the_stage(subject, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         dry_run(None, None, progress=False)
     assert ended == ["train step"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda features, labels: None,
+        lambda features, labels: tf.constant(1.0),
+        lambda features, labels: features["x"],
+    ],
+    ids=["nothing", "a constant", "its arguments"],
+)
+def test_a_step_that_computes_nothing_is_not_judged(step):
+    batch = next(iter(examples().batch(64)))
+    report = dry_run(step, batch, stages=["read", "compile"], progress=False)
+    assert report.verdict == "could not run"
+    assert "returns nothing that it computes" in report.stages[1].detail
+
+
+def test_a_step_that_this_machine_cannot_lower_has_no_verdict():
+    """Not even where nothing else was found: a TPU was not asked."""
+
+    def step(features, labels):
+        images, size = tf.reshape(features["x"], [-1, 2, 3, 1]), tf.cast(labels[0], tf.int32) + 4
+        with tf.GradientTape() as tape:
+            tape.watch(images)
+            large = tf.image.resize(images, [size, size], method="nearest")
+            loss = tf.reduce_mean(large)
+        return loss + tf.reduce_mean(tape.gradient(loss, images))
+
+    batch = next(iter(examples().batch(64)))
+    report = dry_run(step, batch, stages=["read", "compile"], progress=False)
+    assert (report.verdict, report.findings) == ("could not run", []), str(report)
+    assert report.not_judged == ["the train step, which cannot be lowered here"]
+    assert (report.framework, report.backend, report.devices) == ("TensorFlow", "TensorFlow", 8)
+    reading_only = dry_run(step, batch, stages=["read"], progress=False)
+    assert reading_only.ready, "nothing was to be lowered"

@@ -247,7 +247,11 @@ def test_slices_move_their_own_size_and_what_stays_on_the_chip_moves_nothing(pla
 def test_chips_and_the_roofline():
     assert chips.cores("v2:16x16") == 512 and chips.cores("v5e:2x4") == 8
     assert chips.cores("v5:2x2x1") == 4 and chips.cores("TPU7x:2x2x1") == 8
-    assert chips.cores_per_host("v2:16x16") == 8 and chips.cores_per_host("v5e:1x1") == 1
+    hosts = {
+        **{"v2:2x2": 8, "v2:16x16": 8, "v5e:1x1": 1, "v5e:2x2": 4, "v6e:2x2": 4, "v5p:2x2x2": 4},
+        **{"v5e:2x4": 8, "v6e:2x4": 8, "v5e:4x4": 4, "v6e:16x16": 4},  # eight chips are one host's
+    }
+    assert hosts == {topology: chips.cores_per_host(topology) for topology in hosts}
     for refused, says in (
         ("v3-32", "type of slice it is v3:4x4"),
         ("v2", "Accepted: v2:2x2"),

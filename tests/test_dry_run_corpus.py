@@ -14,6 +14,7 @@ from rules import (  # noqa: F401
     RIGHT,
     WRONG,
     rights,
+    wrong_calls,
     wrong_compile,
     wrong_feed,
     wrong_jax,

@@ -1,12 +1,19 @@
 """Lines of mapped functions that give a dataset what no TPU accepts."""
 
+import importlib.util
 import inspect
 
 import numpy as np
 import pytest
+from dry_run_models import run_program
+from rules.judging import jobs  # noqa: F401
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
+from lab_utils.dry_run.read.engine import apply_rules
+from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
 
@@ -34,15 +41,44 @@ def model():
     return model
 
 
+def test_a_layer_of_float64_is_a_finding(model):
+    data = ROWS.map(lambda row: (row, row[:1])).batch(16, drop_remainder=True)
+    [step, *_] = KerasWorkload(model, data).facts([], 8)
+    found = apply_rules(step)[0]
+    assert {each.rule for each in found} == {"TPU208"} and "/wide/" in found[0].where
+
+
 @pytest.mark.parametrize(
-    ("batch", "rule", "where"), [(16, "TPU208", "/wide/"), (12, "TPU106", "the dataset")]
+    ("batch", "share", "says"),
+    [
+        (30, 4, "7 cores 4 examples each, one 2,"),
+        (12, 2, "6 cores 2 examples each, 2 none,"),
+        (4, 1, "4 cores 1 example each, 4 none,"),
+    ],
 )
-def test_a_layer_of_float64_or_a_batch_that_the_cores_cannot_share_is_a_finding(
-    model, batch, rule, where
+@pytest.mark.parametrize("kind", [KerasWorkload, FunctionWorkload])
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here")
+@pytest.mark.usefixtures("jobs")
+def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
+    kind, batch, share, says
 ):
-    data = ROWS.map(lambda row: (row, row[:1])).batch(batch, drop_remainder=True)
-    [found] = KerasWorkload(model, data).read([], 8)
-    assert found.rule == rule and where in found.where
+    rows = tf.data.Dataset.range(32).map(lambda n: tf.cast([n, 2 * n], tf.float32))
+    data = rows.map(lambda row: (row, row[:1])).batch(batch, drop_remainder=True)
+    subject = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    subject.compile("sgd", "mse")
+    if kind is FunctionWorkload:
+        subject = lambda rows, wanted: tf.reduce_mean(rows[:, :1] - wanted)  # noqa: E731
+    workload = kind(subject, data)
+    workload.observed = Observed(trained_at=Place("train.py", 7))
+    [found] = workload.read([], 8)[0]
+    assert (found.rule, found.severity, found.place.line) == ("TPU106", "note", 7)
+    assert says in found.why
+    program = workload.lower(8)
+    assert program.per_core_batch == share and program.inputs[0].shape == (share, 2)
+    features, _ = next(program.origin.read())
+    assert features.shape == (8, share, 2)
+    result = run_program(program, one_core=workload.lower(1, batch=8 * share))
+    assert result.findings == [] and result.steps == 3
 
 
 @pytest.mark.parametrize(
@@ -50,7 +86,7 @@ def test_a_layer_of_float64_or_a_batch_that_the_cores_cannot_share_is_a_finding(
 )
 def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function, rule, mark):
     data = ROWS.map(function).batch(16).prefetch(1)
-    findings = KerasWorkload(model, data).read([], 8)
+    findings = KerasWorkload(model, data).read([], 8)[0]
     if rule == "TPU119":
-        findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)
+        findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)[0]
     assert {(found.rule, found.place.line) for found in findings} == {(rule, line_of(mark))}

@@ -17,6 +17,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 from rules.judging import jobs  # noqa: E402, F401
 
 from lab_utils.dry_run import dry_run  # noqa: E402
+from lab_utils.dry_run.compile import findings as compile_findings  # noqa: E402
+from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax  # noqa: E402
 from lab_utils.dry_run.frontends.jax_calls import examples  # noqa: E402
 from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
@@ -52,7 +54,7 @@ needs_pmap = pytest.mark.skipif(
 
 def found(step, data):
     """Rules that reading the step finds."""
-    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)]
+    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)[0]]
 
 
 def test_a_jax_that_is_too_old_is_refused_and_a_newer_one_blames_no_step(monkeypatch):
@@ -95,6 +97,58 @@ def test_a_right_step_in_many_habits(habit):
     step, data = RIGHT[habit]
     assert is_jax(step, data)
     assert found(step, data) == []
+
+
+def precise(rows, first, second):
+    with jax.default_matmul_precision("highest"):
+        return jnp.mean(rows @ first) + jnp.mean(jnp.dot(rows, second, precision="default"))
+
+
+def narrow(rows, first, second):
+    """As the compiler narrows a step of float32, so does it widen none."""
+    return jnp.mean(rows.astype(jnp.bfloat16) @ first.astype(jnp.bfloat16)) + jnp.mean(
+        rows @ second
+    )
+
+
+def scanned(rows, first, second):
+    square = jax.lax.scan(lambda x, _: (jnp.tanh(x @ first), None), rows, length=9)[0]
+    return jnp.mean(jax.lax.dot(square, second, precision=jax.lax.Precision.HIGH))
+
+
+PRODUCT = 2 * 256 * 512 * 512
+
+
+@pytest.mark.parametrize(
+    ("step", "wanted"),
+    [
+        (precise, [("f32", True, PRODUCT), ("f32", False, PRODUCT)]),
+        (narrow, [("bf16", False, PRODUCT), ("f32", False, PRODUCT)]),
+        (scanned, [("f32", False, 9 * PRODUCT), ("f32", True, PRODUCT)]),
+    ],
+)
+def test_what_a_step_multiplies_is_told_as_it_is_written(step, wanted):
+    weights = shape(512, 512)
+    program = JaxWorkload(jax.jit(step), (shape(256, 512), weights, weights), "v5e:2x4").lower(8)
+    assert [(*set(each.dtypes), each.precise, each.flops) for each in program.matmuls] == wanted
+
+
+@pytest.mark.parametrize("precision", ["default", "highest"])
+def test_float32_is_a_note_unless_the_step_asks_for_more(precision, monkeypatch, jobs):  # noqa: F811
+    pytest.importorskip("libtpu")
+    monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
+
+    @jax.jit
+    def step(weights, rows):
+        with jax.default_matmul_precision(precision):
+            return weights - 0.1 * jax.grad(lambda w: jnp.mean(jnp.square(rows @ w)))(weights)
+
+    call = shape(512, 512), shape(1024, 512)
+    compiled = compile_program(JaxWorkload(step, call, "v5e:2x4").lower(8), "v5e:2x4")
+    notes = [each for each in compiled.findings if each.rule == "TPU306"]
+    assert len(notes) == (precision == "default")
+    for note in notes:
+        assert note.why.startswith("In the train step, 100% of") and "tf." not in note.fix
 
 
 def test_what_is_not_jax():
@@ -259,3 +313,32 @@ def test_a_whole_dry_run_has_memory_and_collectives_as_counted_by_hand(jobs):  #
     over_model, over_data = 512 * 1024, 2 * 1024 * 2048
     counted = {a * over_model + b * over_data + 4 for a in (2, 4) for b in (2, 4)}
     assert figures["all-reduce, a step"] in counted
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda params, features, labels: None,
+        lambda params, features, labels: jnp.zeros([]),
+        lambda params, features, labels: (params, {"loss": 0.0}),
+        lambda params, features, labels: jax.jit(lambda p: jnp.ones([3]))(params),
+        jax.jit(lambda params, features, labels: descend(params, features, labels) and None),
+    ],
+    ids=["nothing", "a constant", "its arguments", "within jit", "no return"],
+)
+def test_a_step_that_returns_nothing_it_computes_is_not_judged(step):
+    report = dry_run(step, (PARAMS, *BATCH), "v5e:2x4", stages=["read", "compile"], progress=False)
+    assert report.verdict == "could not run" and not report.compiled
+    assert "returns nothing that it computes from its arguments" in report.stages[1].detail
+    assert "inf" not in str(report).replace("infeed", "")
+
+
+def test_the_report_says_how_many_of_the_devices_take_part(jobs):  # noqa: F811
+    data = (PARAMS, *BATCH)
+    alone = dry_run(descend, data, "v5e:2x4", stages=["read", "compile"], progress=False)
+    assert (alone.framework, alone.backend, alone.devices) == ("JAX", "JAX", 1)
+    assert "; JAX; 1 of the 8 cores of v5e:2x4; " in alone.subject + " ".join(str(alone).split())
+    unknown = dry_run(descend, data, "v5e:2x4", stages=["read"], progress=False)
+    assert unknown.devices is None and "not lowered for the 8 cores" in " ".join(
+        str(unknown).split()
+    )

@@ -102,7 +102,7 @@ def test_shares_of_the_products_and_what_the_arrays_take(summary):
         "dot.1": fused,
         "jit(step)/square": square,
     }
-    assert summary.bfloat16_operand_share == summary.small_edge_share == 0
+    assert summary.small_edge_share == 0
     assert summary.buffers[0].shape.padded_bytes == WEIGHTS == summary.buffers[0].shape.bytes
 
 

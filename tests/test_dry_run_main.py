@@ -8,12 +8,14 @@ import subprocess
 import sys
 
 import nbformat
+import psutil
 import pytest
 
 from lab_utils.common import source
 from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import progress, rules, target
 from lab_utils.dry_run.frontends import cells, recorder
+from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.estimator import tf
 
 CHEAP = ("--stages", "trace,read", "--no_cache")
@@ -205,6 +207,81 @@ def test_a_program_that_ends_its_process_is_not_ready(tmp_path):
     assert "the program calls os._exit\n  at port.py:3, in port" in ran.stderr
 
 
+@pytest.mark.parametrize("end", ["exit", "_exit", "quick_exit", "abort"])
+def test_a_library_that_ends_the_process_leaves_no_status_of_a_verdict(end, tmp_path):
+    """Nor does one that ends it in the middle, when the program has called its Estimator."""
+    program = LOOP + f"train()\nimport ctypes\nctypes.CDLL(None).{end}(0)\n"
+    (tmp_path / "train.py").write_text(program)
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 2 and not ran.stdout, ran.stderr
+    assert "before there was a report: no verdict" in ran.stderr
+    assert ("SIGABRT" if end == "abort" else "with status 0") in ran.stderr
+
+
+WAITS = """
+import subprocess, time
+print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+time.sleep(0.5)
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "to_all", "status"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, -signal.SIGTERM), (signal.SIGKILL, False, -9)],
+)  # fmt: skip
+def test_a_command_that_is_stopped_takes_with_it_what_it_started(number, to_all, status, tmp_path):
+    """A terminal sends Ctrl-C to the whole group: both processes of the command, which is one interrupt."""
+    (tmp_path / "train.py").write_text(WAITS)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "lab_utils.dry_run", "--main", "train.py", *CHEAP],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    sleeper = psutil.Process(int(running.stdout.readline()))
+    (os.killpg if to_all else os.kill)(running.pid, number)
+    assert running.wait(60) == status
+    assert not psutil.wait_procs([sleeper], timeout=60)[1]
+    said = running.stderr.read()
+    assert "Traceback" not in said and ("interrupted" in said) == to_all
+
+
+@pytest.mark.parametrize(
+    ("redirection", "encoding", "status"),
+    [(">&-", "utf-8", 2), ("2>&-", "utf-8", 0), ("<&-", "utf-8", 0), ("", "ascii", 0)],
+)
+def test_a_stream_that_is_closed_or_narrow_is_no_finding(redirection, encoding, status, tmp_path):
+    (tmp_path / "train.py").write_text((MODEL + PORT).replace("OPTIMIZER", RIGHT))
+    line = f"{sys.executable} -m lab_utils.dry_run train.py:port {' '.join(CHEAP)} {redirection}"
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    ran = subprocess.run(
+        line, shell=True, cwd=tmp_path, capture_output=True, env=environment, encoding="utf-8"
+    )
+    assert ran.returncode == status, ran.stdout + ran.stderr
+    if status:
+        assert ran.stderr.endswith("the report reaches nobody: the standard output is closed\n")
+    else:
+        assert ran.stdout.startswith("Ready for v2:2x2")
+        assert ("? trace" if encoding == "ascii" else "\u2713 trace") in ran.stdout
+
+
+STRAYS = "import asyncio\nclass Stray(BaseException): pass\n"
+
+
+@pytest.mark.parametrize("error", ["asyncio.CancelledError()", "GeneratorExit()", "Stray('no')"])
+def test_what_is_raised_and_is_no_exception_is_no_finding(error, judged):
+    status, said = judged(f"{STRAYS}raise {error}\n", "--main", "train.py", *CHEAP)
+    assert status == 2 and f"{error.partition('(')[0].rpartition('.')[2]}: " in said
+    assert "at train.py:3: `raise " in said
+    in_model = MODEL.replace("    logits = ", f"    raise {error}\n    logits = ")
+    status, said = judged(STRAYS + in_model + PORT, "train.py:port", *CHEAP)
+    assert status == 2 and "No verdict: trace" in said and "in model_fn: `raise" in said, said
+
+
 def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     folder = tmp_path / "digits" / "jobs"
     folder.mkdir(parents=True)
@@ -250,9 +327,10 @@ with strategy.scope():
     ],
 )
 def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
-    model, data, more, *_ = loaded(IN_COLAB + fit, cores=16)
+    model, data, more, observed = loaded(IN_COLAB + fit, cores=16)
     first = tf.nest.flatten(next(iter(data)))[0]
     assert model.optimizer and not more and first.shape.as_list() == batch
+    assert observed.trained_at.code and observed.trained_at.code in fit
 
 
 OWN_LOOP = """
@@ -302,7 +380,8 @@ def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):
     part = f"[tf.print(loss), {AVERAGE}][1]"
     text = OWN_LOOP.replace("DISTRIBUTED", DATASET).replace("PART", part)
     status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,compile")
-    assert status == 0 and "NOTE TPU205" in said and "compile skipped" in said, said
+    assert status == 2 and "NOTE TPU205" in said and "compile skipped" in said, said
+    assert "Not judged: the train step, which cannot be lowered here" in " ".join(said.split())
 
 
 KERAS_1 = """
@@ -370,9 +449,25 @@ while not estimator.latest_checkpoint():
 next(estimator.predict(input_fn))
 """
     )
-    assert port.data is port.options["eval_input_fn"] and not port.not_judged
+    assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
     assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
-    assert "train.py:36" in port.not_checked[0]
+    assert "train.py:36" in port.observed.not_checked[0]
+
+
+def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):
+    port = loaded(
+        MODEL
+        + """
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=16, eval_batch_size=16)
+for until in (30, 70):
+    estimator.train(input_fn, max_steps=until)  # 30, then 40
+estimator.train(lambda params: input_fn(params), steps=1000)  # other data, which are not judged
+estimator.evaluate(input_fn)
+"""
+    )
+    assert port.observed.steps() == 40
+    assert port.observed.may_call("eval") and not port.observed.may_call("predict")
 
 
 def notebook(*cells):
@@ -489,7 +584,10 @@ def train():
 def test_a_program_that_waits_after_its_training_is_ended(waits, loaded, monkeypatch):
     monkeypatch.setattr(recorder, "PATIENCE", 0.5)
     port = loaded(LOOP + waits)
-    assert port.subject.model_dir == "nowhere" and "no other call within" in port.not_checked[0]
+    assert (
+        port.subject.model_dir == "nowhere"
+        and "no other call within" in port.observed.not_checked[0]
+    )
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
@@ -512,7 +610,7 @@ with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
 
 def test_nothing_waits_for_the_address_of_a_tpu(loaded):
     port = loaded(CONTACTS + LOOP + "train()\n")
-    assert port.subject.model_dir == "nowhere" and not port.not_checked
+    assert port.subject.model_dir == "nowhere" and not port.observed.not_checked
 
 
 UNDER_A_STRATEGY = """
@@ -543,6 +641,139 @@ def test_a_session_of_the_program_that_needs_a_tpu_says_what_to_hand_over(judged
     assert re.search(r"at train\.py:[56]", out), out
 
 
+ON_HOST = """
+def estimator(use_tpu):
+    config = tf.estimator.tpu.RunConfig(save_checkpoints_steps=10, tpu_config=
+        tf.estimator.tpu.TPUConfig(iterations_per_loop=10))
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=use_tpu, train_batch_size=64, eval_batch_size=64)
+estimator(TRAINED).train(input_fn, max_steps=10)
+estimator(EVALUATED).evaluate(lambda params: input_fn(params, False))
+"""
+
+
+@pytest.mark.parametrize(
+    ("trained", "evaluated", "status", "said"),
+    [
+        (True, True, 1, "ERROR TPU133"),
+        (False, False, 0, "NOTE TPU133"),  # its steps may depend on use_tpu
+        (True, False, 0, "the host carries it out"),
+    ],
+)
+def test_an_evaluation_without_steps_counts_where_a_tpu_does_it(
+    trained, evaluated, status, said, judged
+):
+    text = ON_HOST.replace("TRAINED", str(trained)).replace("EVALUATED", str(evaluated))
+    ended, out = judged(MODEL + text, "--main", "train.py", *CHEAP)
+    assert ended == status and said in out, out
+    assert ("train.py:33: `estimator(" in out) == ("TPU133" in said)
+
+
+KERAS_3 = """
+CHOICE
+import keras
+import numpy as np
+model = keras.Sequential([keras.layers.Input([8]), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(np.zeros([64, 8], "float32"), np.zeros(64, "float32"), batch_size=64)
+"""
+CHOOSES = "import os; os.environ['KERAS_BACKEND'] = '{}'"
+
+
+@pytest.mark.parametrize(
+    ("choice", "status", "said"),
+    [
+        (CHOOSES.format("jax"), 2, "uses Keras on jax"),
+        (CHOOSES.format("torch"), 2, "uses Keras on torch"),
+        (CHOOSES.format("jax") + "; import tensorflow.keras as keras, sys; sys.modules['keras'] = keras",
+         2, "uses Keras on jax"),
+        (CHOOSES.format("tensorflow"), 0, "Keras 3 on TensorFlow; 8 cores of v2:2x2"),
+    ],
+    ids=["jax", "torch", "tf.keras", "tensorflow"],
+)  # fmt: skip
+def test_keras_has_the_backend_that_the_program_chooses(choice, status, said, tmp_path):
+    """In a process of its own, as Keras is imported once."""
+    (tmp_path / "train.py").write_text(KERAS_3.replace("CHOICE", choice))
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == status and said in ran.stdout + ran.stderr, ran.stdout + ran.stderr
+
+
+def test_an_import_that_is_waited_for_is_any_other_import(tmp_path, monkeypatch):
+    (tmp_path / "waited_for.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    met = []
+    with on_import({"waited_for": met.append, "json": met.append}):
+        assert met == [json]  # it is here already
+        import waited_for
+    assert met == [json, waited_for] and waited_for.x == 1
+    assert waited_for.__spec__.origin == str(tmp_path / "waited_for.py")
+    del sys.modules["waited_for"]
+
+
+JAX = """
+import functools, jax, jax.numpy as jnp, sys
+rows, weights = jnp.ones([16, 8]), {"w": jnp.ones([8, 8]), "b": jnp.zeros([8])}
+def loss_of(weights): return jnp.mean((rows @ weights["w"] + weights["b"]) ** 2)
+def updated(weights): return jax.tree.map(lambda w, g: w - g, weights, jax.grad(loss_of)(weights))
+"""
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "step = jax.jit(updated)\nfor _ in range(3):\n    weights = step(weights)  # here",
+        "weights = updated(weights)  # here".replace("updated(", "jax.value_and_grad(loss_of)("),
+        "def train(w): return jax.lax.fori_loop(0, 9, lambda i, w: updated(w), w)\n"
+        "jax.jit(train)(weights)  # here",
+        "class Model:\n    @functools.partial(jax.jit, static_argnums=0)\n    def step(self, weights):\n"
+        "        return updated(weights), 1.0\nweights, loss = Model().step(weights)  # here",
+        "@functools.partial(jax.pmap, axis_name='i')\ndef step(w):\n"
+        "    return jax.tree.map(lambda w: w - jax.lax.pmean(w, 'i'), w)\n"
+        "step(jax.tree.map(lambda w: w[None], weights))  # here",
+    ],
+    ids=["a loop", "without jit", "a loop of JAX", "a method", "pmap"],
+)
+def test_a_program_of_jax_is_stopped_before_it_trains(loop, loaded):
+    made = "keys = jax.jit(jax.random.split)(jax.random.PRNGKey(1))\nprint(jax.jit(loss_of)(weights))\n"
+    with pytest.raises(target.CannotJudge, match=r"trains with JAX.*FILE\.py:function\n.*# here`"):
+        loaded(JAX + made + loop + "\nraise SystemExit('it trained')\n")
+
+
+def test_a_program_of_jax_that_trains_nothing_is_told_what_is_judged(loaded):
+    with pytest.raises(
+        target.CannotJudge, match="judged by its step. Write a function that returns"
+    ):
+        loaded(JAX + "print(loss_of(weights))")
+
+
+def test_jax_beside_another_framework_is_no_training(loaded):
+    port = loaded(
+        JAX + "rows = jax.jit(jnp.sum)(rows)\n" + LOOP + "train()\njax.grad(loss_of)(weights)\n"
+    )
+    assert port.subject.model_dir == "nowhere"
+    assert "computes with JAX" in port.observed.not_checked[0]
+
+
+def test_trainings_that_follow_the_first_limit_the_verdict(judged, loaded):
+    scaler = "class Scaler:\n    def fit(self, x): return self\nScaler().fit(data)\n"
+    more = "if len(data) > 1e9:\n    model.fit(data)\nother = model\nother.fit(x=data, epochs=9)\n"
+    status, said = judged(
+        IN_COLAB + scaler + "model.fit(data)\n" + more, "--main", "train.py", *CHEAP
+    )
+    first = " ".join(said.split("\n\n")[0].split())
+    assert status == 0 and "Ready for v2:2x2, as far as was checked" in first
+    assert (
+        "Only the first training was judged, not fit at train.py:21, fit at train.py:23." in first
+    )
+    status, said = judged(IN_COLAB + scaler + "model.fit(data)\n", "--main", "train.py", *CHEAP)
+    assert status == 0 and "Only the first training" not in said
+    port = loaded(notebook(
+        ("code", IN_COLAB), ("code", "%%time\nmodel.fit(data, epochs=2)\n"),
+        ("code", "!ls\nmodel.fit(data)\n"), ("code", "this is no Python\n"),
+    ), "train.ipynb")  # fmt: skip
+    assert port.observed.not_covered == ["fit at train.ipynb[cell 3]:2"]
+
+
 SEVERAL = """
 def made(scale, faulty=False, rate=0.1):
     def scaled_fn(features, labels, mode, params):
@@ -571,8 +802,8 @@ if __name__ == "__main__":
 )
 def test_an_estimator_that_was_not_judged_is_named(second, others, loaded):
     port = loaded(MODEL + SEVERAL + second)
-    assert port.options["eval_input_fn"] and len(port.not_judged) == len(others)
-    for name, call in zip(port.not_judged, others, strict=True):
+    assert port.options["eval_input_fn"] and len(port.observed.not_judged) == len(others)
+    for name, call in zip(port.observed.not_judged, others, strict=True):
         assert re.search(r"model_fn of train\.py:\d+, in scaled_fn: ", name) and call in name
 
 

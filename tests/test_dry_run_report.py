@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import dry_run_reports as made
 import pytest
@@ -57,6 +58,40 @@ def test_a_skipped_stage_limits_what_ready_says():
     assert "as far as" not in report_of(done()).verdict_sentence
 
 
+@pytest.mark.parametrize("make", ALL)
+def test_the_second_line_says_what_was_judged(make):
+    """The framework, what computes it, and how many of the topology's cores take part."""
+    report = make()
+    assert "; TPUEstimator on TensorFlow; 8 cores of v2:2x2; " in words.subject_line(report)
+    second = " ".join(str(report).removeprefix(report.verdict_sentence).split())
+    assert second.startswith(words.subject_line(report))
+    assert words.subject_line(report) in html.page(report)
+    written = json.loads(report.to_json())
+    assert (written["framework"], written["backend"], written["devices"]) == (
+        *("TPUEstimator", "TensorFlow"),
+        8,
+    )
+    report.framework = report.backend = "JAX"
+    report.devices = 1
+    assert "; JAX; 1 of the 8 cores of v2:2x2; " in words.subject_line(report)
+    report.devices = None
+    assert "; not lowered for the 8 cores of v2:2x2; " in words.subject_line(report)
+    assert "devices" not in json.loads(report.to_json())
+
+
+def test_what_was_not_judged_keeps_a_report_from_being_ready():
+    report = report_of(done())
+    report.not_covered = ["fit at train.py:40"]
+    assert report.exit_status == 0
+    assert report.verdict_sentence == (
+        "Ready for v2:2x2, as far as was checked. Only the first training was judged, not fit at "
+        "train.py:40."
+    )
+    report.not_judged = ["the train step, which cannot be lowered here"]
+    assert report.exit_status == 2
+    assert "Not judged: the train step, which cannot be lowered here." in report.verdict_sentence
+
+
 def test_a_stage_that_found_an_error_has_no_tick():
     error, note = (made.finding(severity=each) for each in (Severity.ERROR, Severity.NOTE))
     for findings, mark in (([error], "✗"), ([note], "✓"), ([], "✓")):
@@ -65,7 +100,7 @@ def test_a_stage_that_found_an_error_has_no_tick():
 
 
 def test_a_message_that_the_reason_quotes_stands_there_once():
-    facts = {"mode": "train", "error": "ValueError: no such layer"}
+    facts = {"mode": "train", "error": "ValueError: no such layer", "hint": "Write one."}
     found = rules.finding(
         "TPU199", Place("model.py", 3), message="ValueError: no such layer.", **facts
     )
@@ -97,10 +132,15 @@ def test_text_is_whole_and_no_wider_than_100_columns(make):
 
 
 def test_speed_follows_from_the_figures():
-    sentence = words.speed_sentence(made.train_step(), cores=8)
+    on_a_slice = SimpleNamespace(cores=8, topology="v2:2x2")
+    sentence = words.speed_sentence(made.train_step(), on_a_slice)
     assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
-    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), cores=8)
+    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), on_a_slice)
+    alone = dataclasses.replace(made.train_step(), cores=1)
+    assert words.speed_sentence(alone, on_a_slice).endswith(
+        "a core, and the step uses 1 of the 8 cores."
+    )
 
 
 class _Balance(HTMLParser):

@@ -1,11 +1,13 @@
 """Stage 1: the genuine TPUEstimator graphs, and what its exceptions become."""
 
 import inspect
+import types
 
 import pytest
 from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
 from lab_utils.dry_run import dry_run, elsewhere
+from lab_utils.dry_run.advice import moved
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
@@ -38,30 +40,92 @@ def test_the_estimator_and_its_model_dir_are_left_alone(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def version_1_loops():
-    v1.disable_control_flow_v2()
-    yield
+@pytest.fixture(params=[1, 2])
+def loops(request):
+    """The version of control flow; with version 1 the body of a loop is part of the session's graph."""
+    if request.param == 1:
+        v1.disable_control_flow_v2()
+    yield request.param
     v1.enable_control_flow_v2()
 
 
-def test_a_hook_that_fetches_a_tensor_of_a_version_1_loop_is_named(version_1_loops):
+def test_a_hook_that_fetches_a_tensor_of_the_loop_is_named(loops):
     def model_fn(features, labels, mode, params):
         loss = classify(v1.layers.dense(features, 3), labels)
         optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
         train_op = optimizer.minimize(loss, v1.train.get_global_step())
         fetched = {"loss": loss} if mode == "train" else {"step": v1.train.get_global_step()}
-        hooks = [v1.train.LoggingTensorHook(fetched, every_n_iter=10), v1.train.SessionRunHook()]
+        hooks = [v1.train.LoggingTensorHook(fetched, every_n_iter=10)]  # the hook
+        hooks.append(v1.train.SessionRunHook())
         if mode != "train":
             score = (lambda labels: {"labels": v1.metrics.mean(labels)}, [labels])
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=score, evaluation_hooks=hooks)
-        return tpu.TPUEstimatorSpec(  # the spec
-            mode, loss=loss, train_op=train_op, training_hooks=hooks
-        )
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=hooks)
 
     [found] = findings(model_fn, eval_batch_size=64)
-    assert found.rule == "TPU115" and "# the spec" in found.place.code
-    assert "not fetchable" in found.message
+    assert found.rule == "TPU115" and "# the hook" in found.place.code
+    assert ("not fetchable" if loops == 1 else "equal to current graph") in found.message
+
+
+class Asking(v1.train.SessionRunHook):
+    """Asks in before_run as the test says."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def before_run(self, context):
+        return self.ask(context)
+
+
+def with_hook(hook_of):
+    """An Estimator that only trains, with the hook that hook_of(loss) gives."""
+
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        return train_spec(mode, loss, params, training_hooks=[hook_of(loss)])
+
+    only_trains = {"eval_batch_size": None, "predict_batch_size": None, "eval_on_tpu": False}
+    return make(model_fn, use_tpu=True, **only_trains)
+
+
+def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
+    """And the hook, which begins, writes nothing where the program keeps its model."""
+
+    def saver(loss):
+        merged = v1.summary.merge([v1.summary.scalar("loss", loss)])
+        return v1.train.SummarySaverHook(10, output_dir=tmp_path / "run", summary_op=merged)
+
+    [train, *_] = trace(with_hook(saver), Inputs(DATA), cores=8)
+    [found] = trace_findings([train])
+    assert found.rule == "TPU115" and "SummarySaverHook(" in found.place.code
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "fetches"),
+    [
+        (lambda loss: lambda context: None, False),
+        (lambda loss: lambda context: v1.train.SessionRunArgs({"step": v1.train.get_global_step()}), False),
+        (lambda loss: lambda context: v1.train.SessionRunArgs({"loss": (loss, loss.op)}), True),
+        (lambda loss: lambda context: v1.train.SessionRunArgs("no_such_tensor:0"), True),
+        (lambda loss: lambda context: context.session.graph.get_tensor_by_name("loss_of:0"), True),
+        (lambda loss: lambda context: context.session.run(loss), True),
+    ],
+)  # fmt: skip
+def test_what_a_hook_of_ones_own_asks_for_is_looked_at(ask, fetches):
+    [train] = trace(with_hook(lambda loss: Asking(ask(loss))), Inputs(DATA), cores=8)
+    assert [found.rule for found in trace_findings([train])] == ["TPU115"] * fetches
+    assert not train.not_checked
+
+
+def test_a_hook_that_needs_a_session_is_told_and_charged_with_nothing():
+    def ask(context):
+        context.session.run(v1.train.get_global_step())  # the line
+
+    [train] = trace(with_hook(lambda loss: Asking(ask)), Inputs(DATA), cores=8)
+    assert train.error is None and trace_findings([train]) == []
+    [said] = train.not_checked
+    assert "hook Asking" in said and "runs no session" in said and "# the line" in said
 
 
 def test_nothing_is_printed(capfd):
@@ -158,3 +222,77 @@ def test_a_step_takes_the_batches_of_all_cores_where_the_number_of_examples_is_u
         progress=False,
     )
     assert any("unless 64 divides their number" in line for line in report.not_checked)
+
+
+# Sizes of the whole batch beside those of a core's share.
+
+
+def test_a_number_that_equals_the_global_batch_for_another_reason_is_not_called_so():
+    def model_fn(features, labels, mode, params):
+        if mode == "infer":
+            large = tf.tile(features, [1, 2**20])  # for predict_batch_size=256: 6 GB
+            return tpu.TPUEstimatorSpec(mode, predictions={"large": large})
+        return dense(features, labels, mode, params)
+
+    [found] = findings(model_fn, predict_batch_size=256)
+    assert found.rule == "TPU199" and "is too large" in found.why
+    assert "global batch" not in found.why and "predict_batch_size" in found.fix
+
+
+@pytest.mark.parametrize("how", ["a closure", "an attribute", "neither"])
+def test_a_host_function_that_holds_a_tensor_of_one_cores_share_is_told_so(how):
+    def model_fn(features, labels, mode, params):
+        spec = dense(features, labels, mode, params)
+        if mode != "eval":
+            return spec
+        rows, model = features[:, 0], types.SimpleNamespace(rows=features[:, 0])
+
+        def by_closure(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - rows)}
+
+        def by_attribute(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - model.rows)}
+
+        def neither(labels):
+            return {"mean": v1.metrics.mean(tf.cast(labels, tf.float32) - tf.zeros([8]))}
+
+        function = {"a closure": by_closure, "an attribute": by_attribute}.get(how, neither)
+        metrics = (function, [labels])
+        return tpu.TPUEstimatorSpec(mode, loss=spec.loss, eval_metrics=metrics)
+
+    [found] = findings(model_fn, eval_batch_size=64)
+    assert found.rule == ("TPU199" if how == "neither" else "TPU118")
+    assert "v1.metrics.mean" in found.place.code and "global batch" not in found.why
+    assert how == "neither" or "by_" in found.why
+
+
+# Names of TensorFlow that lie elsewhere.
+
+
+@pytest.mark.parametrize(
+    ("use", "home"),
+    [
+        (lambda: v1.estimator.tpu.CrossShardOptimizer, "tf.compat.v1.tpu.CrossShardOptimizer"),
+        (lambda: tf.tpu.cross_replica_sum, "tf.compat.v1.tpu.cross_replica_sum"),
+        (lambda: tf.tpu.RunConfig, "tf.compat.v1.estimator.tpu.RunConfig"),
+        (lambda: v1.tpu.TPUEstimatorSpec, "tf.compat.v1.estimator.tpu.TPUEstimatorSpec"),
+        (lambda: tf.tpu.initialize_tpu_system, "tf.tpu.experimental.initialize_tpu_system"),
+        (lambda: tf.train.AdamOptimizer, "tf.compat.v1.train.AdamOptimizer"),
+        (lambda: tf.placeholder, "tf.compat.v1.placeholder"),
+        (lambda: tf.tpu.nothing_of_that_name, ""),
+    ],
+)
+def test_a_name_is_named_where_it_is(use, home):
+    with pytest.raises(AttributeError) as caught:
+        use()
+    said = moved(str(caught.value))
+    assert said == (f"Write {home}: the name is there." if home else "")
+
+
+def test_a_name_that_model_fn_looks_for_elsewhere_is_named():
+    def model_fn(features, labels, mode, params):
+        return v1.estimator.tpu.CrossShardOptimizer  # the line
+
+    [found, *_] = findings(model_fn, eval_batch_size=None, predict_batch_size=None)
+    assert found.rule == "TPU199" and "# the line" in found.place.code
+    assert "tf.compat.v1.tpu.CrossShardOptimizer" in found.fix

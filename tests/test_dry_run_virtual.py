@@ -14,17 +14,21 @@ from dry_run_models import (
     make,
     reader,
     run_program,
+    tpu,
     train_spec,
     v1,
 )
 from rules.judging import jobs  # noqa: F401
 
+from lab_utils.common.source import Place
+from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.run import stage as run_stage
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Call, Inputs, Observed
 from lab_utils.estimator import tf
 
 tpu_ops = importlib.import_module("tensorflow.python.tpu.ops.tpu_ops")
@@ -195,24 +199,177 @@ def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
     assert found.rule == "TPU402" and found.place.code.startswith("root = tf.sqrt(")
 
 
+# Numbers that a program has written in.
+
+
+def summed(features, number):
+    return v1.tpu.cross_replica_sum(tf.reduce_mean(features, 0)) / number
+
+
+def of_all_cores(number):
+    """Features around the mean of all cores, which the program makes with a number of its own."""
+
+    def model_fn(features, labels, mode, params):
+        return dense(features - summed(features, number), labels, mode, params)
+
+    return model_fn
+
+
+def own_gradients(number, scale=1.0):
+    """Gradients that the program divides itself, or not; `scale` stands where a transformer has one."""
+
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features, 3) * scale
+        loss, variables = classify(logits, labels), v1.trainable_variables()
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.MomentumOptimizer(0.01, 0.9))
+        gradients = [each / number for each in tf.gradients(loss, variables)]
+        step = v1.train.get_or_create_global_step()
+        train_op = optimizer.apply_gradients(zip(gradients, variables, strict=True), step)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
+
+
+def part_of_the_batch(number):
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features, 3)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return train_spec(mode, tf.reduce_sum(losses) * (1 / number), params)
+
+    return model_fn
+
+
+def normalised_over_all(average):
+    """Statistics of all cores: with `average` of their variances, else of the squares."""
+
+    def model_fn(features, labels, mode, params):
+        net = tf.expand_dims(features, 1) * tf.range(1.0, 4.0)[:, None]  # [batch, 3, features]
+        count = v1.tpu.cross_replica_sum(1.0)
+        mean, variance = tf.nn.moments(net, [0, 1])
+        squares = variance if average else variance + tf.square(mean)
+        mean, squares = (v1.tpu.cross_replica_sum(each) / count for each in (mean, squares))
+        variance = squares if average else squares - tf.square(mean)
+        net = tf.nn.batch_normalization(net, mean, variance, None, None, 1e-3)
+        return dense(tf.reduce_mean(net, 1), labels, mode, params)
+
+    return model_fn
+
+
+@pytest.mark.parametrize(
+    ("model_fn", "number"),
+    [
+        (of_all_cores(8), "8 at"),
+        (of_all_cores(1), None),
+        (own_gradients(8), "8 at"),
+        (own_gradients(1), None),
+        (own_gradients(1, scale=0.125), None),
+        (part_of_the_batch(16), "0.0625 at"),
+        (part_of_the_batch(32), None),
+        (normalised_over_all(average=False), ""),
+        (normalised_over_all(average=True), None),
+    ],
+)
+def test_a_number_may_be_that_of_the_cores_and_is_named_then(model_fn, number):
+    rows = ROWS + np.float32(np.arange(256)[:, None] // 16)  # the cores' means are apart
+    estimator = make(model_fn, batch=128, eval_batch_size=None, predict_batch_size=None)
+
+    def data(params):
+        pairs = tf.data.Dataset.from_tensor_slices((rows, CLASSES)).repeat()
+        return pairs.batch(params["batch_size"], drop_remainder=True)
+
+    report = dry_run(estimator, data, stages=["run"], progress=False, cache=False)
+    assert [each.rule for each in report.findings] == ([] if number is not None else ["TPU403"])
+    said = [each for each in report.not_checked if "TPU403" in each]
+    assert [number in each and "stands for" in each for each in said] == [True] * bool(number)
+
+
+@pytest.mark.parametrize(("number", "rules"), [(8.0, []), (1.0, ["TPU403"])])
+def test_a_number_of_cores_in_a_loop_of_ones_own(number, rules):
+    layer, optimizer = tf.keras.layers.Dense(3), tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    layer.build([None, 6])
+    optimizer.build(layer.trainable_variables)
+
+    def step(rows, labels):
+        with tf.GradientTape() as tape:
+            loss = classify(layer(rows), labels) / number
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        return loss
+
+    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(64, drop_remainder=True)
+    report = dry_run(step, data, stages=["run"], progress=False, cache=False)
+    assert [each.rule for each in report.findings] == rules
+
+
+# Data with fewer batches than the run has steps.
+
+FEW = tf.data.Dataset.from_tensor_slices((ROWS, ROWS[:, 0])).take(128)
+
+
+def few_batches(params):
+    data = tf.data.Dataset.from_tensor_slices((ROWS[:128], CLASSES[:128]))
+    return data.batch(params["batch_size"], drop_remainder=True)  # two
+
+
+def mean_of(rows, wanted):
+    return tf.reduce_mean(rows[:, 0] - wanted)
+
+
+@pytest.mark.parametrize(
+    ("loop", "calls", "needed"),
+    [(2, None, 2), (10, None, 3), (10, {"steps": 2}, 2), (2, {"max_steps": 100}, 3)],
+)
+def test_a_job_of_tpu_estimator_needs_as_many_batches_as_it_asks_for(loop, calls, needed):
+    config = tpu.RunConfig(tpu_config=tpu.TPUConfig(iterations_per_loop=loop))
+    workload = EstimatorWorkload(make(dense, config=config), Inputs(few_batches))
+    if calls:
+        call = Call(Mode.TRAIN, workload.estimator, few_batches, calls, Place("train.py", 1))
+        workload.observed = Observed(calls=[call], judged={Mode.TRAIN: call})
+    result = run_program(workload.lower(8), steps=3)
+    assert result.steps == 2 and result.notes == []
+    found = [(each.rule, f"asked for {needed}" in each.why) for each in result.findings]
+    assert found == ([("TPU407", True)] if needed > 2 else [])
+
+
+@pytest.mark.parametrize("kind", ["keras", "a loop", "an example"])
+def test_an_epoch_of_keras_or_of_a_loop_is_read_again(kind):
+    data = FEW.shuffle(128).batch(64, drop_remainder=True)
+    if kind == "keras":
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        workload = KerasWorkload(model, data)
+    else:
+        workload = FunctionWorkload(mean_of, data if kind == "a loop" else next(iter(data)))
+    result = run_program(workload.lower(8), steps=5)
+    assert result.steps == 5 and result.findings == []
+    assert "The data end after" in result.notes[0]
+
+
+@pytest.mark.parametrize("batch", [64, 200], ids=["the same again", "no whole batch"])
+def test_one_batch_for_ever_is_found_in_a_loop_too_and_data_without_a_batch(batch):
+    data = FEW.batch(batch, drop_remainder=True).take(1).repeat()
+    result = run_program(FunctionWorkload(mean_of, data).lower(8), steps=3)
+    assert [each.rule for each in result.findings] == ["TPU404" if batch == 64 else "TPU407"]
+
+
 # What this machine can afford.
 
 
 def test_the_cost_of_a_step_is_told_from_its_program():
     small, large = (lower_estimator(make(dense), DATA, cores=8, global_batch=n) for n in (64, 128))
-    flops, written = run_stage.cost(small.hlo)
+    flops, written = run_stage.cost(small)
     # Two layers, [8, 6] x [6, 16] and [8, 16] x [16, 3]: forward, and two products each on the way back.
     assert flops == 3 * (2 * 8 * 6 * 16 + 2 * 8 * 16 * 3)
-    twice, more = run_stage.cost(large.hlo)
+    twice, more = run_stage.cost(large)
     assert twice == 2 * flops and written < more < 2 * written
     model_fn, data = MODELS["recurrent"]
-    looped, _ = run_stage.cost(lower_estimator(make(model_fn), reader(data), cores=8).hlo)
+    looped, _ = run_stage.cost(lower_estimator(make(model_fn), reader(data), cores=8))
     assert looped > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
 
 
 def test_what_is_run_shrinks_to_the_budget(monkeypatch):
     program = lower_estimator(make(dense), DATA, cores=8, global_batch=128)
-    flops, _ = run_stage.cost(program.hlo)
+    flops, _ = run_stage.cost(program)
     for most, plan in (
         (run_stage.MOST_FLOP, run_stage.Plan(8, 16, 3)),
         (2 * flops * 8 * 3 / 4, run_stage.Plan(8, 4, 3)),

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import pytest
 
-from lab_utils.equivalence import ladder
-from lab_utils.estimator import tf, v1
+from lab_utils.equivalence import ladder, train_apart
+from lab_utils.estimator import tf, tpu, v1
 
 STEPS = 10
 
@@ -110,3 +110,50 @@ def test_errors_say_what_to_do(small, batches):
         ladder(small, port, batches)
     port.compile("sgd", "mse")
     assert "Keras alone has" in ladder(small, port, batches).rungs[0].says
+
+
+def linear_model_fn(features, labels, mode, params):
+    weights = v1.get_variable("weights", [6, 3], initializer=v1.zeros_initializer())
+    logits = features @ weights
+    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+    if mode == "eval":
+
+        def metric_fn(labels, logits):
+            return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))}
+
+        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
+    assert not params["use_tpu"], "the optimizer is not wrapped"
+    optimizer = v1.train.GradientDescentOptimizer(params["rate"])
+    train_op = optimizer.minimize(loss, v1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def test_copies_without_an_all_reduce_drift_apart_and_their_mean_step_is_that_of_the_joint_model(
+    tmp_path, capsys
+):
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(96, 6)).astype("float32")
+    labels = np.int32(features[:, 0] > 0)
+
+    def input_fn(params):
+        data = tf.data.Dataset.from_tensor_slices((features, labels)).repeat()
+        return data.batch(params["batch_size"], drop_remainder=True)
+
+    estimator = tpu.TPUEstimator(
+        linear_model_fn,
+        config=tpu.RunConfig(model_dir=str(tmp_path)),
+        params={"rate": 0.5},
+        use_tpu=False,
+        train_batch_size=32,
+        eval_batch_size=96,
+    )
+    found = train_apart(estimator, input_fn, input_fn, cores=4, steps=3)
+    assert found.weight == "weights" and found.values.shape == (4, 4)
+    # A step of gradient descent is linear: the first one of the joint model is the mean of the copies'.
+    assert found.values[1].mean() == pytest.approx(found.joint_values[1], rel=1e-5)
+    spread = np.ptp(found.values, axis=1)
+    assert spread[0] == 0 and spread[1] > 1e-4 and spread[3] > spread[1]
+    assert found.metrics["accuracy"].shape == (4,) and found.joint_metrics["accuracy"] > 0.8
+    assert not list(tmp_path.iterdir())
+    found.draw()
+    assert "with an all-reduce" in capsys.readouterr().out

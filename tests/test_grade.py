@@ -1,12 +1,14 @@
-"""A class graded: whose notebook it is, which cells are run, the table, the pages; slowly, real grading."""
+"""A class graded: whose notebook it is, what is the learner's own, the table, the pages; real grading."""
 
 import csv
 import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import zipfile
@@ -16,7 +18,9 @@ import made_up_class
 import psutil
 import pytest
 
-from lab_utils.teach.grade import cells, page, runs, submissions
+from lab_utils.check import sources, todos
+from lab_utils.teach import pages
+from lab_utils.teach.grade import page, runs, submissions
 from lab_utils.teach.grade.__main__ import main
 
 NAME = made_up_class.NAME
@@ -60,7 +64,8 @@ CLASSES = {
         (f"bob/lab/{STATIC}.txt", 3, "bob", "lab 3"),
         ("02_four_changes_cid (1).ipynb", 2, "cid", "lab 2"),
         ("gil_lab02-Copy1.ipynb", 2, "gil", "lab 2"),
-        (f"01/{NAME}", 2, f"01/{NAME}", "lab 2"),
+        (f"01/{NAME}", 2, "01", "lab 2"),
+        (f"lab02/{NAME}", 2, f"lab02/{NAME}", "lab 2"),
         ("hal.zip", zipped({f"work/{NAME}": 2, f"__MACOSX/._{NAME}": b"\0"}), "hal", "lab 2"),
         ("ida/02.zip", b"PK\3\4 cut off", "ida", "damaged"),
         ("joe/work.zip", zipped({"a.pdf": b"%PDF"}), "joe", "only a.pdf"),
@@ -72,6 +77,26 @@ CLASSES = {
         ("all/lab02/ann.ipynb", 2, "ann", "lab 2"),
         ("all/lab03/ann.ipynb", 3, "ann", "lab 3"),
         ("all/lab02/Bob Ray.ipynb", 2, "Bob Ray", "lab 2"),
+    ],
+    "numbers": [
+        (f"student_01/{NAME}", 2, "student_01", "lab 2"),
+        (f"student_02/02/{NAME}", 2, "student_02", "lab 2"),
+        (f"02/group 3/{NAME}", b"", "group 3", "cannot be read"),
+        (f"02/group 4/{NAME}", 2, "group 4", "lab 2"),
+        (f"week 2/user05/{NAME}", 2, "user05", "lab 2"),
+    ],
+    "odd names": [
+        (f"__Eve__Smith/{NAME}", 2, "Eve__Smith", "lab 2"),
+        (f"ann/.{NAME}", 2, "ann", "lab 2"),
+        (f"bob/.ipynb_checkpoints/{NAME}", 2, "bob", "holds no notebook"),
+        ("cid.zip", zipped({f".ipynb_checkpoints/{NAME}": 2}), "cid", "holds no notebook"),
+        ("dan.zip", zipped({f"__my_work/{NAME}": 2}), "dan", "lab 2"),
+        ("eva.zip", zipped({f"/{NAME}": 2}), "eva", "lab 2"),
+        ("fay.zip", zipped({f"../{NAME}": 2}), "fay", "lab 2"),
+        ("gus.zip", zipped({"a/": b""}), "gus", "holds no notebook"),
+        ("M\udcfcller/02.ipynb", 2, "M\xfcller", "lab 2"),
+        (f"pro/{NAME}", 2, "pro", "lab 2"),
+        ("pro/progress.json", b"[", "pro", "lab 2"),
     ],
     "Moodle": [
         (f"Ann L_12{MOODLE}file_/{NAME}", 2, "Ann L (12)", "lab 2"),
@@ -93,6 +118,62 @@ def test_whose_and_which_lab(rows, tmp_path):
     labs = handed_in(tmp_path)
     assert labs.keys() == {learner for *_, learner, _ in rows}
     assert not [(learner, labs[learner]) for *_, learner, says in rows if says not in labs[learner]]
+
+
+def test_what_is_no_file_costs_its_own_row(tmp_path):
+    """A link that leads nowhere, out of the class or to somebody else's work; a pipe; a folder in a zip."""
+    elsewhere, klass = tmp_path / "elsewhere", tmp_path / "class"
+    hand_in(elsewhere, {NAME: 2})
+    hand_in(klass, {f"zoe/{NAME}": 2, "vic/a.pdf": b"%PDF"})
+    for learner, target in {
+        "ann/02.ipynb": "nowhere",
+        "bob/x.zip": "nowhere",
+        "cid/lab": elsewhere,
+        "dan/02.ipynb": klass / "zoe" / NAME,
+    }.items():
+        (klass / learner).parent.mkdir()
+        (klass / learner).symlink_to(target)
+    (klass / "eva").mkdir()
+    os.mkfifo(klass / "eva" / "02.ipynb")
+    link = zipfile.ZipInfo("02.ipynb")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(klass / "fay.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    labs = handed_in(klass)
+    assert labs.pop("zoe") == "lab 2" and "only a.pdf" in labs.pop("vic")
+    assert "neither a file nor a folder" in labs.pop("eva")
+    assert set(labs) == {"ann", "bob", "cid", "dan", "fay"} and set(labs.values()) == {
+        "is a link: the file itself is needed"
+    }
+
+
+def test_an_archive_with_a_whole_environment_is_read_once(tmp_path):
+    """28,000 files in 3,500 folders; each folder once cost a walk through all names."""
+    names = (f".venv/lib/package_{n}/module_{m}.py" for n in range(3500) for m in range(8))
+    foreign = json.dumps({"cells": []})
+    content = {f"work/{NAME}": 2, ".venv/lib/x.ipynb": foreign} | dict.fromkeys(names, "")
+    hand_in(tmp_path, {"ann.zip": zipped(content), f"bob/{NAME}": 2})
+    assert handed_in(tmp_path) == {"ann": "lab 2", "bob": "lab 2"}
+
+
+def test_of_archives_within_archives_some_are_opened(tmp_path):
+    inner = {few: zipped({NAME: 2}) for few in (3, 30)}
+    for few, data in inner.items():
+        for _ in range(few):
+            data = zipped({"more.zip": data})
+        hand_in(tmp_path, {f"in_{few}.zip": data})
+    labs = handed_in(tmp_path)
+    assert labs["in_3"] == "lab 2" and "too many others" in labs["in_30"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_costs_its_own_row(tmp_path):
+    hand_in(tmp_path, {f"ann/{NAME}": 2, f"bob/{NAME}": 2, f"cid/{NAME}": 2})
+    (tmp_path / "bob" / NAME).chmod(0)
+    (tmp_path / "cid").chmod(0)
+    labs = handed_in(tmp_path)
+    (tmp_path / "cid").chmod(0o700)
+    assert labs["ann"] == "lab 2" and "Permission denied" in labs["bob"] and labs["cid"]
 
 
 def test_a_class_can_be_an_archive_or_one_notebook(tmp_path):
@@ -122,7 +203,7 @@ def test_what_cannot_be_graded_is_one_sentence(name, says, tmp_path, capsys):
 
 
 def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_remarked(tmp_path):
-    changed = made_up_class.changed(made_up_class.notebook(), "        losses =", "        each =")
+    changed = made_up_class.with_first(made_up_class.notebook(), "mine = 1")
     untouched, copied = (json.dumps(n).encode() for n in (made_up_class.notebook("labs"), changed))
     hand_in(tmp_path, {f"ann/labs/{NAME}": untouched, f"ann/labs/{STATIC}": 3})
     hand_in(tmp_path, {f"bob/{NAME}": untouched, f"cid/{NAME}": copied, f"dora/{NAME}": copied})
@@ -130,71 +211,132 @@ def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_
     labs = {"ann": "lab 3", "bob": "lab 2", "cid": "lab 2", "dora": "lab 2"}
     assert handed_in(tmp_path) == labs | {"eve": "holds no notebook (.ipynb)"}
     remarks = {each.learner: each.remarks for each in submissions.find(tmp_path)}
-    assert remarks["cid"] == ["the same code as dora"] and not remarks["bob"]
+    assert remarks["cid"][-1] == "the same code as dora" and not remarks["bob"]
 
 
-def code_of(made):
-    return [
-        (c.get("id", ""), "".join(c["source"])) for c in made["cells"] if c["cell_type"] == "code"
-    ]
+def submission_of(made):
+    return submissions.of_cells(
+        ("nb",), [(cell["cell_type"], made_up_class.source(cell)) for cell in made["cells"]]
+    )
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_learners_cells_are_run_whatever_became_of_the_notebook(order):
-    code = [("", source) for _, source in code_of(made_up_class.notebook())[::order]]
-    plan = cells.plan(2, code)
-    whole = "\n".join(cell.source for cell in plan.cells if cell.whole)
-    assert "def make_optimizer" in whole and len(plan.prelude) == 3
-    assert "train_input, max_steps" not in whole, "an experiment"
-    assert "load_digits()" not in whole, "a given cell"
-    assert "those of our solution" in plan.remarks[-1]
+def test_a_cell_is_the_learners_own_where_something_was_written_into_it():
+    made = made_up_class.notebook()
+    lab = {made_up_class.source(cell) for cell in made_up_class.notebook("labs")["cells"]}
+    submission = submission_of(made)
+    assert {cell.source for cell in submission.cells if not cell.own} <= lab
+    assert not lab & {cell.source for cell in submission.cells if cell.own}
+    assert "those of our solution" in submission.remarks[-1]
+    checks = submissions.handed_out(made_up_class.LAB).checks
+    own = [cell for cell in submission.cells if cell.own]
+    for todo in made_up_class.TODOS:
+        assert checks[todo] and any(submissions.writes(cell.source, todo) for cell in own)
+    assert not submission_of(made_up_class.notebook("labs")).work
 
 
-def test_of_an_experiment_that_was_changed_what_it_defines_is_run():
-    made = made_up_class.changed(made_up_class.notebook(), "max_steps=60)", "max_steps=90)")
-    (cell,) = (cell for cell in cells.plan(2, code_of(made)).cells if "max_steps=90" in cell.source)
-    assert not cell.whole
-    made = made_up_class.with_first(made_up_class.notebook(), made_up_class.CHEAT)
-    assert "code cell 1 reaches into the checks" in cells.plan(2, code_of(made)).remarks[0]
+REACHES = {
+    "from lab_utils.check import runner": "lab_utils.check",
+    "from lab_utils import check as c": "lab_utils.check",
+    "import lab_utils.check.judge": "lab_utils.check.judge",
+    "import numpy as np\nnp.isclose = lambda *a: True": "np.isclose = ...",
+    "%time\nnp.testing.equal = print": "np.testing.equal = ...",
+    "import os\nos.write(5, b'x')": "os.write",
+    "setattr(tf, 'cond', None)": "setattr",
+    "import sys\nsys._getframe(1)": "_getframe",
+    "exec(open('solutions/02.ipynb').read())": "exec, solutions/",
+}
+FINE = [
+    "from lab_utils.check import check, hint, working",
+    "from lab_utils.check.clinic import ward",
+    "class A:\n    def __init__(self, x):\n        self.x = x\nfor a in [A(1)]:\n    a.x = 2",
+    "axes = 1\naxes.title = 'mode == eval'\nfrom lab_utils.dry_run.inspect import trace",
+    "this is (not Python",
+]
 
 
-def graded(points, **more):
+@pytest.mark.parametrize("code", [*REACHES, *FINE])
+def test_what_no_answer_needs_is_remarked(code):
+    submission = submission_of(made_up_class.with_first(made_up_class.notebook("labs"), code))
+    found = [remark for remark in submission.remarks if "reaches" in remark]
+    if code in FINE:
+        assert not found
+    else:
+        assert found == [f"code cell 1 reaches beyond an answer: {REACHES[code]}"]
+
+
+def test_minutes_of_labs_that_are_solved_whole(tmp_path, capsys, monkeypatch):
+    """From the file that `lab_utils progress` writes; breaks of over half an hour are left out."""
+    ids, start = sources.ids(2), 10**9
+    for number, learner in enumerate(("ann", "bob", "cid")):
+        times = {
+            id: {"first": start + 600 * n, "solved": start + 600 * n + 60 * number}
+            for n, id in enumerate(ids)
+        }
+        times["3a"] = {"first": 5}
+        if learner == "cid":  # went to bed before the last one
+            times[ids[-1]] = {"first": 2 * start, "solved": 2 * start + 120}
+        hand_in(tmp_path, {f"class/{learner}/{NAME}": 2})
+        hand_in(tmp_path, {f"class/{learner}/progress.json": json.dumps(times).encode()})
+    monkeypatch.setattr(runs, "grade", lambda *_: graded())
+    assert main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")]) == 0
+    told = capsys.readouterr().out
+    minutes = 10 * (len(ids) - 1)
+    assert f"lab 02: {minutes} minutes" in told and "median of 3" in told and "lab 03" not in told
+
+
+def graded(wrong=(), **more):
+    """A notebook that is right but for these TODOs."""
     results = {
-        id: runs.Result("correct" if point == "1" else "incorrect", "Because of <b>this</b>.")
-        for id, point in zip(made_up_class.TODOS, points, strict=True)
+        id: runs.Result(
+            "incorrect" if id in wrong else "correct", "Because of <b>this</b>.", "cell 7"
+        )
+        for id in made_up_class.TODOS
     }
-    return runs.Graded(2, results, **more)
+    return runs.Graded(made_up_class.LAB, results, **more)
 
 
-def submission(learner, name=NAME, lab=2):
+def submission(learner, name=NAME, lab=made_up_class.LAB):
     return submissions.Submission((learner, name), lab, learner=learner)
+
+
+FIRST, *OTHERS = made_up_class.TODOS
+OF = len(made_up_class.TODOS)
+HEAD = f"TODO {FIRST}: {', '.join(todos.find(FIRST).names)}"
 
 
 def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
     table = page.rows(
         [
-            (submission("ann", "first.ipynb"), graded("11000")),
-            (submission("ann", "second.ipynb"), graded("11100", remarks=["code cell 3 reaches"])),
+            (submission("ann", "first.ipynb"), graded(made_up_class.TODOS)),
+            (submission("ann", "second.ipynb"), graded([FIRST], remarks=["code cell 3 reaches"])),
             (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
         ]
     )
     other, ann = csv.DictReader(io.StringIO(page.as_csv(table)))
-    assert (ann["learner"], ann["points"], ann["of"]) == ("ann", "3", "5")
-    assert [ann[id] for id in made_up_class.TODOS] == list("11100")
+    assert (ann["learner"], ann["points"], ann["of"]) == ("ann", str(OF - 1), str(OF))
+    assert "".join(ann[id] for id in made_up_class.TODOS) == made_up_class.marks(FIRST)
     assert "first.ipynb: left out" in ann["remarks"] and "code cell 3 reaches" in ann["remarks"]
-    assert other["learner"].startswith("'=") and other["2a"] == "" and "is empty" in other["status"]
+    assert (
+        other["learner"].startswith("'=") and other[FIRST] == "" and "is empty" in other["status"]
+    )
 
 
 def test_the_page_for_the_screen_has_no_names_and_no_remarks():
-    result = graded("01111", remarks=["the same code"])
-    pairs = [(submission(who), result) for who in ("<script>ann", "bob")]
+    result = graded([FIRST], remarks=["the same code"])
+    other = replace(result.results[FIRST], place="cell 12")
+    results = (result, replace(result, results=result.results | {FIRST: other}))
+    pairs = [
+        (submission(who), each) for who, each in zip(("<script>ann", "bob"), results, strict=True)
+    ]
     unread = submission("cid", lab=None), runs.Graded(None, problem="cannot be read")
     table = page.rows([*pairs, unread])
     assert "1 of them handed in no notebook that can be graded" in page.of_class(table)
     shown, teacher = page.of_class(table), page.of_teacher(table)
-    assert "bob" not in shown and "same code" not in shown and "2 x" in shown
-    assert "<h3>TODO 2a: make_optimizer</h3>" in shown and "<h3>TODO 2b" not in shown
-    assert "4 of 5" in teacher and "same code" in teacher and "&lt;script&gt;ann" in teacher
+    assert "bob" not in shown and "same code" not in shown
+    assert "2 x" in shown and "cell 7" not in shown, "the same mistake in other cells"
+    assert f"<h3>{HEAD}</h3>" in shown and f"<h3>TODO {OTHERS[0]}" not in shown
+    assert f"{OF - 1} of {OF}" in teacher and "same code" in teacher and "cell 12" in teacher
+    assert "&lt;script&gt;ann" in teacher
     for text in (shown, teacher):
         assert "<script" not in text and "<b>this" not in text and "<i>" not in text
         assert "prefers-color-scheme: dark" in text
@@ -202,110 +344,269 @@ def test_the_page_for_the_screen_has_no_names_and_no_remarks():
 
 def test_each_learner_has_a_page_of_what_the_checks_say():
     names = ["Zoë <b>", "a/b\n../c", "A_B_.._c", "...", "x" * 300]
-    result = graded("01111", remarks=["the same code as ann"])
-    pages = page.of_learners(page.rows([(submission(name), result) for name in names]))
+    result = graded([FIRST], remarks=["the same code as ann"])
+    pages_ = page.of_learners(page.rows([(submission(name), result) for name in names]))
     stems = ("Zoë _b_", "a_b_.._c", "A_B_.._c.2", "_", "x" * 60)
-    assert sorted(pages) == sorted(f"{stem}.html" for stem in stems)
-    for text in pages.values():
-        assert "4 of 5" in text and "TODO 2a: make_optimizer" in text and "same code" not in text
+    assert sorted(pages_) == sorted(f"{stem}.html" for stem in stems)
+    for text in pages_.values():
+        assert f"{OF - 1} of {OF}" in text and HEAD in text and "same code" not in text
 
 
-def test_what_was_graded_is_written_where_grading_ends_early(tmp_path, monkeypatch, request):
-    # A shell's job in the background ignores the signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+@pytest.fixture
+def klass(tmp_path):
+    """Three learners' notebooks."""
     for learner in ("ann", "bob", "cid"):
         made = made_up_class.with_first(made_up_class.notebook(), f"who = {learner!r}")
         hand_in(tmp_path, {f"class/{learner}/{NAME}": json.dumps(made).encode()})
+    return tmp_path / "class"
 
-    def grade(plan, *_):
-        if "bob" in plan.cells[0].source:
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+def rows_of(path):
+    return {row["learner"]: row for row in csv.DictReader(path.open(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_was_graded_is_written_where_grading_ends_early(number, klass, monkeypatch, request):
+    # A shell's job in the background ignores SIGINT, and main() hears the others as Ctrl-C.
+    for each, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, signal.SIG_DFL),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        before = signal.signal(each, handler)
+        request.addfinalizer(lambda each=each, before=before: signal.signal(each, before))
+    output = klass.parent / "grades.csv"
+
+    def grade(submission, _):
+        if submission.learner == "bob":
+            assert rows_of(output)["ann"]["points"] == str(OF), "rows are written as they come"
+            signal.pthread_kill(threading.main_thread().ident, number)
             time.sleep(3)
-        return graded("11111")
+        return graded()
 
     monkeypatch.setattr(runs, "grade", grade)
     with pytest.raises(KeyboardInterrupt):
-        main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv"), "--jobs", "1"])
-    ann, bob, cid = csv.DictReader((tmp_path / "grades.csv").open())
-    assert ann["points"] == "5" and "stopped before it" in bob["status"] + cid["status"]
+        main([str(klass), "-o", str(output), "--jobs", "1"])
+    rows = rows_of(output)
+    assert rows["ann"]["points"] == str(OF)
+    assert "stopped before it" in rows["bob"]["status"] + rows["cid"]["status"]
 
 
-LIMITS = runs.Limits(step=5, total=40, memory=2**30)  # TensorFlow alone takes 600 MiB
-RIGHT = 'on_a_tpu = {"TPU101": "A", "TPU201": "B"}\n'
+def test_what_goes_wrong_with_one_notebook_costs_the_others_nothing(klass, monkeypatch):
+    def grade(submission, _):
+        if submission.learner == "bob":
+            raise RuntimeError("something of ours")
+        return graded(remarks=["half a character: \udcfc"])
+
+    monkeypatch.setattr(runs, "grade", grade)
+    output, feedback = klass.parent / "grades.csv", klass.parent / "feedback"
+    assert main([str(klass), "-o", str(output), "--feedback", str(feedback)]) == 0
+    rows = rows_of(output)
+    assert [rows[who]["points"] for who in ("ann", "bob", "cid")] == [str(OF), "0", str(OF)]
+    assert "RuntimeError: something of ours" in rows["bob"]["status"]
+    assert len(list(feedback.iterdir())) == 3
 
 
-def really_graded(*code, prelude=(), limits=LIMITS):
-    """Lab 00 without its own cells, so without TensorFlow."""
-    answers = [cells.Cell(f"cell {number}", text) for number, text in enumerate(code, 1)]
-    return runs.grade(cells.Plan(0, list(prelude), [], answers), limits)
+@pytest.mark.parametrize("flag", ["--memory_gib=nan", "--step_seconds=0", "--total_seconds=-1"])
+def test_a_limit_is_a_number_above_0(flag, klass, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([str(klass), "-o", str(klass.parent / "grades.csv"), flag])
+    assert end.value.code == 2 and "is not a number above 0" in capsys.readouterr().err
 
 
-MATMUL = "def matmul_flop(m, k, n):\n    return 2 * m * k * n\n"
-HABITS = f"""
+# Real kernels. Lab 00's answers stand by themselves: without the lab's own cells there is no TensorFlow.
+LIMITS = runs.Limits(step=60, total=300, memory=2**30)  # a busy machine starts kernels slowly
+QUICK = tuple(sources.ids(0))
+ANSWERS = [
+    cell["source"]
+    for cell in pages.cells(made_up_class.ROOT, 0).values()
+    if any(f"# TODO {id}" in cell["source"] for id in QUICK)
+]
+
+
+@pytest.fixture
+def quickly(monkeypatch):
+    """Grades a notebook of lab 00: these cells, then the answers."""
+    lab = replace(submissions.handed_out(0), given=())
+    monkeypatch.setattr(runs, "handed_out", lambda _: lab)
+
+    def grade(*code, limits=LIMITS, answers=ANSWERS):
+        cells = [("code", source) for source in (*code, *answers)]
+        submission = submissions.of_cells(("nb",), cells)
+        return runs.grade(submission, limits)
+
+    return grade
+
+
+def test_habits_of_other_places_cost_nothing(quickly):
+    habits = """
 %pip install -q tensorflow==2.15.1
-!touch installed
+!pip install something
+!touch made
 from google.colab import drive
 import google.colab.files
 import os
 drive.mount("/content/drive")
-assert not os.path.exists("installed")
+assert os.path.exists("made")
 name = input("Your name? ")
-{MATMUL}"""
+exit()
+"""
+    result = quickly(
+        habits, "%%writefile program.py\nx = 1\n", "import program\nassert program.x == 1"
+    )
+    assert result.points == len(QUICK) and not result.remarks, result
 
 
-def test_habits_of_other_places_cost_nothing():
-    result = really_graded(HABITS, f"%%time\n{RIGHT}", "cheapest = {\n    pass")
-    assert (result.results["0a"].points, result.results["0b"].points) == (1, 1), result
-    assert result.results["0c"].why.startswith("Cell 3") and "Syntax" in result.results["0c"].why
+def test_cells_in_another_order_are_run_again(quickly):
+    *others, last = ANSWERS
+    result = quickly(f"if base:\n{textwrap.indent(last, '    ')}", "base = 1", answers=others)
+    assert result.points == len(QUICK)
 
 
-PATIENT = replace(LIMITS, step=60, total=300)  # a busy machine hands out memory slowly
+STUBBORN = """
+import time
+while True:
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        pass
+"""
+JUNK = """
+import os
+for number in range(3, 60):
+    try:
+        os.write(number, b"hello\\n")
+    except OSError:
+        pass
+"""
+QUICKLY = replace(LIMITS, step=10)
 ENDINGS = {
-    "loops": ("while True:\n    pass", LIMITS, "longer than"),
-    "ends": ("import os\nos._exit(0)", PATIENT, "process ended"),
-    "takes memory": ("blocks = [bytearray(2**24) for _ in range(10**6)]", PATIENT, "GiB of memory"),
+    "loops": ("while True:\n    pass", QUICKLY, "longer than"),
+    "does not hear": (STUBBORN, QUICKLY, "longer than"),
+    "ends": ("import os\nos._exit(0)", LIMITS, "process ended"),
+    "ends its group": ("import os\nos.killpg(0, 15)", LIMITS, "process ended"),
+    "takes memory": ("blocks = [bytearray(2**24) for _ in range(10**6)]", LIMITS, "GiB of memory"),
+    "writes anywhere": (JUNK, LIMITS, "cannot be read"),
+    "replaces json": (
+        "import json\njson.encoder.JSONEncoder.encode = lambda *a: '{}'",
+        LIMITS,
+        "cannot be read",
+    ),
 }
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_a_cell_without_an_end_costs_its_own_todo_only(end):
+def test_a_cell_without_an_end_costs_itself_only(end, quickly):
     code, limits, says = ENDINGS[end]
-    result = really_graded(RIGHT, MATMUL + code, limits=limits)
-    assert result.results["0a"].points and result.results["0b"].points
-    assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
+    result = quickly(code, limits=limits)
+    assert result.points == len(QUICK)
+    assert says in next(remark for remark in result.remarks if remark.startswith("code cell 1: "))
 
 
-def test_an_answer_without_an_end_costs_its_own_todo_only():
-    result = really_graded(RIGHT, "def matmul_flop(m, k, n):\n    while True:\n        pass")
-    assert result.results["0a"].points and "longer than" in result.results["0b"].why
+SPARED = {
+    "ends its parent": "import os\nfor number in (1, 2, 15):\n    os.kill(os.getppid(), number)",
+    "prints much": "for _ in range(100):\n    print('x' * 10**6)",
+    "shows much": "from IPython.display import HTML\nHTML('x' * 10**8)",
+    "raises half a character": "raise ValueError('\\udcfc')",
+    "raises no Exception": "raise GeneratorExit",
+    "leaves": "import sys\nsys.exit(3)",
+    "asks nobody": "import lab_utils.check\nlab_utils.check.check = lambda *a: 1",
+}
 
 
-def test_checks_are_ours_again_whatever_a_cell_did_to_them():
-    code = "import lab_utils.check.runner as r\nr.check = r.todos.find = lambda *a: 1\n"
-    code += "import json\njson.dumps = lambda *a, **k: '{}'\nmatmul_flop = lambda m, k, n: 1"
-    result = really_graded(code, RIGHT)
-    assert (result.results["0b"].status, result.results["0a"].points) == ("incorrect", 1)
+def test_what_cells_do_beside_an_answer_costs_nothing(quickly):
+    assert quickly(*SPARED.values()).points == len(QUICK)
 
 
-def test_a_given_cell_that_does_not_run_says_why():
-    result = really_graded(RIGHT, prelude=["import not_installed_here"])
-    assert "own cells do not run here (ModuleNotFoundError" in result.status
+def test_who_ends_the_process_that_runs_it_is_told_so(quickly):
+    result = quickly("import os\nos.kill(os.getppid(), 9)")
+    assert "was ended, perhaps by it (SIGKILL)" in result.status and not result.points
 
 
-def test_a_grader_that_is_killed_leaves_no_process():
+def test_nothing_that_a_notebook_starts_is_left(quickly):
+    sleeping = "import subprocess, sys\ncode = 'import time; time.sleep(1000)'\n"
+    sleeping += (
+        "subprocess.Popen([sys.executable, '-c', code, 'left behind'], start_new_session=True)"
+    )
+    assert quickly(sleeping).points == len(QUICK)
+    lines = [each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"])]
+    assert not [line for line in lines if "left behind" in line]
+
+
+def test_a_cell_that_changes_the_course_gets_no_point_by_it(quickly):
+    code = "import lab_utils.common.figures as f\nf.counted = lambda *a: 'x'"
+    result = quickly(code)
+    assert not result.points and {each.status for each in result.results.values()} == {"incorrect"}
+    why = "A cell changes the course's own code: lab_utils.common.figures.counted."
+    assert {each.why for each in result.results.values()} == {why}
+
+
+# Imports all of the package, then changes it in these ways; prints what is found before and after.
+CHANGES = """
+import contextlib, importlib, pathlib, sys
+import lab_utils
+from lab_utils.teach.grade import kernel
+
+root = pathlib.Path(lab_utils.__file__).parents[1]
+for path in sorted((root / "lab_utils").rglob("*.py")):
+    name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    if not name.endswith("__main__") and ".check" not in name:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+print(len(kernel._loaded("lab_utils")) > 100, *kernel._changed(root))
+from lab_utils.common import files, figures, scratch
+from lab_utils.dry_run.report.report import Report
+
+figures.counted = lambda *given: "a lambda"
+files.locked = contextlib.nullcontext
+scratch.folder.__wrapped__.__code__ = (lambda: None).__code__
+Report.verdict = "Ready"
+print(*kernel._changed(root))
+"""
+
+
+def test_what_has_changed_the_course_is_found_and_nothing_else():
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    ran = subprocess.run(
+        [sys.executable, "-c", CHANGES], env=environment, capture_output=True, text=True
+    )
+    untouched, changed = ran.stdout.splitlines()[-2:]
+    assert untouched == "True"
+    assert changed.split() == [
+        "lab_utils.common.figures.counted",
+        "lab_utils.common.files.locked",
+        "lab_utils.common.scratch.folder",
+        "lab_utils.dry_run.report.report.Report.verdict",
+    ]
+
+
+def test_a_cell_that_fails_says_why_its_todo_was_not_attempted(quickly):
+    *others, last = ANSWERS
+    result = quickly("x = 1", f"{last}\n)", answers=others)
+    missed = [each for each in result.results.values() if not each.points]
+    assert [each.status for each in missed] == ["incorrect"]
+    assert missed[0].why.startswith("SyntaxError") and missed[0].place.startswith(
+        "code cell 2, line "
+    )
+
+
+def test_a_grader_that_is_killed_leaves_no_process(tmp_path):
     """Its workers have a session of their own, and so do not hear Ctrl-C."""
-    code = "import test_grade as t; t.really_graded('while True: pass', limits=t.runs.Limits(600))"
+    code = """
+import test_grade as t
+cells = [("code", "while True: pass  # TODO 0")] + [("code", a) for a in t.ANSWERS]
+t.runs.grade(t.submissions.of_cells(("nb",), cells), t.runs.Limits(600))
+"""
     folder = os.path.dirname(__file__)
     grader = subprocess.Popen([sys.executable, "-c", code], cwd=folder, start_new_session=True)
     process = psutil.Process(grader.pid)
     for _ in range(300):
-        if workers := process.children():
+        if len(family := process.children(recursive=True)) > 1:  # the worker and its kernel
             break
         psutil.wait_procs([process], timeout=0.2)
     grader.kill()
     grader.wait()
-    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    assert psutil.wait_procs(family, timeout=60)[1] == []
 
 
 @pytest.mark.slow
@@ -319,14 +620,17 @@ def test_a_class_is_graded(tmp_path):
     hand_in(tmp_path, {f"class/broken/{NAME}": b"{"})
     output, screen = tmp_path / "grades.csv", tmp_path / "class.html"
     assert main([str(tmp_path / "class"), "-o", str(output), "--page", str(screen)]) == 0
-    rows = {row["learner"]: row for row in csv.DictReader(io.StringIO(output.read_text()))}
+    rows = rows_of(output)
     points = {who: "".join(row[id] for id in made_up_class.TODOS) for who, row in rows.items()}
     assert points == {who: wanted for who, (_, wanted) in learners.items()} | {"broken": ""}
-    assert rows["endless"]["status"].endswith("timed out in 2b")
-    assert rows["exiting"]["status"].endswith("ended its process in 2a")
-    assert "reaches into" in rows["cheating"]["remarks"]
+    todo, _ = made_up_class.lonely_function()
+    assert rows["endless"]["status"].endswith(f"timed out in {todo}")
+    assert rows["exiting"]["status"].endswith(f"ended its process in {todo}")
+    assert "reaches beyond an answer: lab_utils.check" in rows["cheating"]["remarks"]
     assert "our solution" in rows["right"]["remarks"]
-    assert "CrossShardOptimizer" in screen.read_text()
+    assert f"TODO {todo} is correct with the course's own object" in rows["shown"]["remarks"]
+    wrong, _ = made_up_class.wrong_answer()
+    assert f"TODO {wrong}" in screen.read_text()
 
 
 @pytest.mark.slow
@@ -334,8 +638,14 @@ def test_a_class_is_graded(tmp_path):
     "lab", sorted((made_up_class.ROOT / "solutions").glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_a_solved_lab_has_all_points(lab):
-    result = runs.grade(
-        cells.plan(int(lab.name[:2]), code_of(json.loads(lab.read_text("utf-8")))), runs.Limits()
+    submission = submissions.of_cells(
+        (lab.name,),
+        [
+            (c["cell_type"], made_up_class.source(c))
+            for c in json.loads(lab.read_text("utf-8"))["cells"]
+        ],
     )
+    result = runs.grade(submission, runs.Limits())
     assert {each.why: each.status for each in result.results.values() if not each.points} == {}
-    assert result.status == "graded" and "our solution" in result.remarks[-1]
+    assert result.status == "graded" and "our solution" in submission.remarks[-1]
+    assert not result.remarks

@@ -68,5 +68,6 @@ def test_release_grades_and_feedback(nbgrader, tmp_path):
     assert scores == {name: wanted.count("1") for name, (_, wanted) in learners.items()}
     nbgrader("generate_feedback", "02")
     feedback = (course / "feedback/wrong/02" / NAME).with_suffix(".html").read_text()
-    assert "TODO 2a: incorrect" in feedback and "Traceback (most" not in feedback
+    todo, _ = made_up_class.wrong_answer()
+    assert f"TODO {todo}: incorrect" in feedback and "Traceback (most" not in feedback
     assert not list(tmp_path.rglob("progress.json")), "nobody's progress is written"

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 from matplotlib_inline.backend_inline import _fetch_figure_metadata
 from PIL import Image
 
-from lab_utils.notebook import drawings, plots
+from lab_utils.notebook import drawings, look, plots, rates
 
 LABELS = (
     ["Taraxacum officinale subsp. vulgare", "rose", "Tulipa gesneriana var. schrenkii"],
@@ -76,6 +77,74 @@ def test_learning_curves_have_axes_and_units(points):
 def test_drawings_have_the_ground_of_the_page():
     drawings.bits()
     draw(drawings.plt.gcf())
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """The figures that a cell shows, each with its text."""
+    found = []
+    for module in (look, plots, rates):
+        monkeypatch.setattr(module, "show", lambda figure, alt: found.append((figure, alt)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("four_changes", "optimizer = v1.tpu.CrossShardOptimizer(optimizer)"),
+        ("all_reduce", "their sum is 1.3, and every core gets that sum back"),
+        ("batch_to_cores", "8 cores with 128 examples each"),
+        ("machine", "16 by 16 chips with 512 cores"),
+    ],
+)
+def test_drawings_of_a_port_say_what_they_show(name, says, shown):
+    getattr(drawings, name)()
+    ((figure, alt),) = shown
+    draw(figure)
+    assert says in alt
+
+
+def test_drawings_of_the_input_say_what_they_show(shown):
+    drawings.tfrecord(b"1234567890", b"12345678")
+    drawings.beam_graph()
+    plots.bars({"one": 2.0, "another": 0.5}, "s", "seconds (measured here)")
+    for figure, _ in shown:
+        draw(figure)
+    (_, record), (_, graph), (_, bars) = shown
+    assert "10 bytes, of which 8 are the JPEG" in record
+    assert graph.index("ReadFromText") < graph.index("ParDo") < graph.index("WriteToTFRecord")
+    assert "one: 2 s; another: 0.5 s" in bars
+
+
+def test_prefetch_hides_the_transfer_and_not_the_work(shown):
+    """The shares are those of a queue between a thread that prepares, one that hands over, and a core."""
+    drawings.feeding(prepare=4, transfer=2, step=5)
+    ((figure, alt),) = shown
+    draw(figure)
+    shares = [int(share) for share in re.findall(r"busy (\d+)%", alt)]
+    assert shares == [83, 100, 62]  # 5 of 4 + 2; 5 of 5; 5 of 8
+
+
+def ladder(rounds):
+    """A ladder whose rungs are rounds of (images/s, CPU ms, share of the limit, the limit)."""
+    made = object.__new__(rates.Ladder)
+    made.batch, made.rungs = 32, {name: np.array(values) for name, values in rounds.items()}
+    return made
+
+
+def test_a_rung_stands_beside_the_limit_of_its_own_seconds(shown):
+    """Where other programs slow the machine, the limit of one rung is not that of another."""
+    serial = [(500, 2.0, 0.5, 1000), (400, 2.1, 0.4, 1000), (900, 1.9, 0.9, 1000)]
+    ladder({"serial": serial, "parallel": [(1000, 2.0, 0.5, 2000)] * 3}).draw()
+    ((figure, alt),) = shown
+    draw(figure)
+    (axes,) = figure.axes
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths == [2.0, 2.0, 2.0, 1.0]  # CPU and elapsed ms of each rung, from 0
+    assert axes.get_xlim()[0] <= 0
+    marks = [lines.get_segments()[0][0][0] for lines in axes.collections]
+    assert marks == [1.0, 0.5]  # ms of the limit, measured in turns with each
+    assert "serial: 2.000 ms CPU time, 2.000 ms, 500 images/s, 0.5 of the limit" in alt
 
 
 def test_a_user_without_a_home_gets_no_notice_of_matplotlibs_cache(tmp_path):

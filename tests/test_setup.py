@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 import tomllib
 import yaml
+from packaging.requirements import Requirement
 
 from lab_utils import __main__
 from lab_utils.runtime import doctor, install
@@ -104,6 +105,11 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     assert check.remedy == '%pip install "apache-beam==2.77.0"'
 
 
+def names_of(steps):
+    """Of arguments of pip: the packages, one list a step."""
+    return [[re.match("[a-z-]+", each)[0] for each in step if each[0] != "-"] for step in steps]
+
+
 @pytest.mark.parametrize(
     ("here", "wanted"),
     [
@@ -114,11 +120,53 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     ],
 )
 def test_tensorflow_stays_and_keras_2_comes_beside_it(here, wanted, monkeypatch):
-    monkeypatch.setattr(install, "version", lambda name: here.get(name, ""))
+    genuine, packages = install.version, (*install.TENSORFLOW, "keras", "tf-keras")
+    monkeypatch.setattr(
+        install, "version", lambda name: here.get(name, "") if name in packages else genuine(name)
+    )
     monkeypatch.setattr(install.importlib.util, "find_spec", lambda name: None)
-    steps = install.lacking()
+    steps = list(install.lacking())
     assert [step[-1].partition("==")[0].removesuffix("-cpu") for step in steps] == wanted
     assert all(step[0] == "--no-deps" for step in steps if "keras" in step[-1])
+
+
+def test_beam_comes_with_what_it_needs_and_leaves_the_pillow_of_the_place(monkeypatch):
+    """Colab's Pillow is older than Beam asks for, and loaded before the first cell runs."""
+    genuine, here = install.version, {"apache-beam": "", "pillow": "11.3.0", "fastavro": ""}
+    monkeypatch.setattr(install, "version", lambda name: here.get(name, genuine(name)))
+    steps = install.lacking()
+    assert next(steps) == ["--no-deps", f"apache-beam=={LOCK['apache-beam']}"]
+    here["apache-beam"] = LOCK["apache-beam"]  # as if pip had installed it
+    assert names_of(steps) == [["fastavro"]]
+
+
+def test_where_a_step_fails_what_rests_on_it_is_left(monkeypatch):
+    genuine = install.version
+    monkeypatch.setattr(install, "version", lambda n: "" if n == "apache-beam" else genuine(n))
+    assert names_of(install.lacking()) == [["apache-beam"]]
+
+
+def test_the_labs_ask_for_nothing_that_their_first_cell_does_not_install(monkeypatch):
+    """Beam, which is no part of the extra "course", is looked for as well."""
+    genuine = install.version
+    monkeypatch.setattr(install, "version", lambda n: "" if n == "apache-beam" else genuine(n))
+    assert doctor.packages().state == "apache-beam is missing"
+
+
+def test_a_package_replaced_under_a_running_kernel_asks_for_a_restart(monkeypatch):
+    import google.protobuf
+    import PIL
+
+    assert doctor.loaded().ok
+    monkeypatch.setattr(PIL, "__version__", "11.3.0")
+    monkeypatch.setattr(google.protobuf, "__version__", "5.29.6")
+    check = doctor.loaded()
+    installed = {name: install.version(name) for name in ("protobuf", "pillow")}
+    assert not check.ok and check.remedy.startswith("restart the kernel")
+    assert check.state == (
+        f"has loaded protobuf 5.29.6, but {installed['protobuf']} is installed now; "
+        f"pillow 11.3.0, but {installed['pillow']} is installed now"
+    )
 
 
 def test_what_cannot_be_installed_says_why(monkeypatch):
@@ -183,6 +231,35 @@ def test_the_doctor_says_what_other_users_can_read(tmp_path, monkeypatch):
     assert f"cannot read {homes[0]}" in str(doctor.readable())
 
 
+def test_ci_tests_each_python_that_the_course_supports_and_that_of_conda():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    jobs = yaml.safe_load(workflow)["jobs"]
+    tested = set(jobs["pythons"]["strategy"]["matrix"]["python"])
+    for step in jobs["test"]["steps"]:
+        tested |= set(step.get("with", {}).get("python-version", "").split()[-1:])
+    supported = re.search(r"\((3), (\d+)\) <= .* <= \(3, (\d+)\)", (ROOT / "Makefile").read_text())
+    first, last = int(supported[2]), int(supported[3])
+    assert tested == {f"3.{minor}" for minor in range(first, last + 1)}
+    assert re.search(r"python=(3\.\d+)", (ROOT / "environment.yml").read_text())[1] in tested
+    # README's lines for conda, and its command for nbval, are what the job runs.
+    readme, conda = (ROOT / "README.md").read_text(), jobs["conda"]["steps"]
+    name = yaml.safe_load((ROOT / "environment.yml").read_text())["name"]
+    assert "conda env create -f environment.yml" in readme and f"conda activate {name}" in readme
+    command = next(step["run"] for step in conda if "run" in step)
+    assert command.rpartition(" ")[0] in readme
+    assert (ROOT / "solutions" / command.rpartition(" ")[2]).exists()
+
+
+def test_libtpu_stays_below_the_version_that_ends_v2_and_v3():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = {"": project["dependencies"], **project["optional-dependencies"]}
+    for extra, lines in lists.items():
+        wanted = [Requirement(line) for line in lines]
+        bounds = [each.specifier for each in wanted if each.name == "libtpu"]
+        assert not any("1.0.0" in specifier for specifier in bounds), extra
+        assert bounds or not any(each.name == "jax" and each.extras for each in wanted), extra
+
+
 def test_the_files_of_other_places_name_what_there_is():
     """No daemon here builds the container: what can be read of it agrees with the repository."""
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
@@ -199,6 +276,8 @@ def test_the_citation_says_what_the_package_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     stated = [cited[key] for key in ("version", "license")]
     assert stated == [project[key] for key in ("version", "license")] and cited["authors"]
+    wheel = f"{project['name'].replace('-', '_')}-{project['version']}-py3-none-any.whl"
+    assert wheel in (ROOT / "README.md").read_text()
 
 
 def test_the_environment_of_make_setup_finds_the_checkout_by_a_relative_path():

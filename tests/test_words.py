@@ -41,3 +41,13 @@ def test_words_that_are_avoided():
                         where = f"{path.relative_to(ROOT)}:{number}"
                         found.append(f"{where}: {hit[0]!r}; better: {better}")
     assert not found, "\n".join(found)
+
+
+def test_the_glossary_holds_words_that_the_course_uses_in_their_order():
+    """A word that nothing uses explains nothing."""
+    glossary = (ROOT / "labs/glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^\*\*(.+?):\*\*", glossary, re.M)
+    assert entries == sorted(entries, key=str.lower)
+    pages = [*ROOT.glob("solutions/source/*.ipynb"), *ROOT.glob("lab_utils/dry_run/rules/*.md")]
+    used = " ".join(path.read_text(encoding="utf-8") for path in pages).lower()
+    assert not [entry for entry in entries if entry.split(",")[0].lower() not in used]

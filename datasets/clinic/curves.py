@@ -1,27 +1,24 @@
-"""Names the machine by its hum: curves of 32 numbers from four machines."""
-
 import numpy as np
 import tensorflow.compat.v1 as tf
-
-CURVE, MACHINES, NUM_TRAIN, NUM_EVAL = 32, 4, 512, 256
+from tensorflow.compat.v1.estimator import tpu
 
 
 def curves(count, seed):
+    """Hums of four machines, 32 numbers each, and which machine it is."""
     random = np.random.RandomState(seed)
-    machine = random.randint(0, MACHINES, count).astype(np.int32)
+    machine = random.randint(0, 4, count).astype(np.int32)
     phase = random.uniform(0, 6.28, [count, 1])
-    hum = np.sin((machine[:, None] + 1) * np.linspace(0, 6.28, CURVE) + phase)
+    hum = np.sin((machine[:, None] + 1) * np.linspace(0, 6.28, 32) + phase)
     return hum.astype(np.float32), machine
 
 
 def train_input_fn(params):
-    dataset = tf.data.Dataset.from_tensor_slices(curves(NUM_TRAIN, seed=1))
-    dataset = dataset.shuffle(NUM_TRAIN).repeat()
+    dataset = tf.data.Dataset.from_tensor_slices(curves(512, seed=1)).shuffle(512).repeat()
     return dataset.batch(params["batch_size"], drop_remainder=True)
 
 
 def eval_input_fn(params):
-    dataset = tf.data.Dataset.from_tensor_slices(curves(NUM_EVAL, seed=2))
+    dataset = tf.data.Dataset.from_tensor_slices(curves(256, seed=2))
     return dataset.batch(params["batch_size"], drop_remainder=True)
 
 
@@ -30,13 +27,10 @@ def metric_fn(labels, logits):
 
 
 def model_fn(features, labels, mode, params):
-    net = tf.layers.dense(features, 64, tf.nn.relu)
-    logits = tf.layers.dense(net, MACHINES)
+    logits = tf.layers.dense(tf.layers.dense(features, 64, tf.nn.relu), 4)
     loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
     if mode == tf.estimator.ModeKeys.EVAL:
-        metrics = (metric_fn, [labels, logits])
-        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
-
+        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
     momentum = tf.train.MomentumOptimizer(params["learning_rate"], 0.9)
     optimizer = tf.tpu.CrossShardOptimizer(momentum) if params["use_tpu"] else momentum
     gradients = []
@@ -44,40 +38,33 @@ def model_fn(features, labels, mode, params):
         faster = 2.0 if "bias" in variable.name else 1.0  # biases learn twice as fast
         gradients.append((faster * gradient, variable))
     train_op = optimizer.apply_gradients(gradients, tf.train.get_global_step())
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def port():
-    config = tf.estimator.tpu.RunConfig(
-        model_dir="run/curves",
-        save_checkpoints_steps=500,
-        tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=100),
-    )
-    estimator = tf.estimator.tpu.TPUEstimator(
-        model_fn,
-        config=config,
-        use_tpu=False,
-        train_batch_size=64,
-        eval_batch_size=64,
-        params={"learning_rate": 0.05},
-    )
+    loop = tpu.TPUConfig(iterations_per_loop=100)
+    config = tpu.RunConfig(model_dir="run/curves", save_checkpoints_steps=500, tpu_config=loop)
+    sizes = {"train_batch_size": 64, "eval_batch_size": 64}
+    params = {"learning_rate": 0.05}
+    estimator = tpu.TPUEstimator(model_fn, config=config, params=params, use_tpu=False, **sizes)
     return estimator, train_input_fn, {"eval_input_fn": eval_input_fn}
 
 
 WARD = {
-    "others": (
-        "the batch size should be that of params, and here it is not",
-        "the metrics are computed on the TPU, and they belong on the host",
-        "gradients may not be changed before they are applied",
-        "the optimizer is wrapped on a CPU too",
-        "checkpoints do not coincide with the ends of loops",
-    ),
+    "others": {
+        "the metrics are computed on the TPU, and they belong on the host": "metric_fn runs on the host, with the "
+        "tensors of its list.",
+        "gradients may not be changed before they are applied": "Doubling each core's gradient doubles their sum: "
+        "that may be done before the sum as well as after it.",
+        "the optimizer is wrapped on a CPU too": "It is wrapped only if params['use_tpu'].",
+        "a checkpoint falls into the middle of a loop": "500 is a multiple of the loop of 100.",
+    },
     "healthy": {
         "optimizer = tf.tpu.CrossShardOptimizer(momentum) if": "The wrapper is there, on a TPU only, as it should be. Who uses it?",
         "in optimizer.compute_gradients(loss)": "The wrapper divides the loss by the number of cores here: that is its first half.",
         "gradients.append((faster * gradient": "Doubling a gradient before the sum is as good as after it.",
         "save_checkpoints_steps=500": "500 is a multiple of the loop of 100.",
-        "metrics = (metric_fn, [labels, logits])": "A function and its tensors: the host counts.",
+        "eval_metrics=(metric_fn, [labels, logits])": "A function and its tensors: the host counts.",
         'dataset.batch(params["batch_size"]': "A full batch of the size that TPUEstimator asks for.",
     },
     "faults": [

@@ -19,7 +19,7 @@ _WHOLE_WORDS = (
 def ready() -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
 
-    Where TensorFlow is missing, or Keras 2 beside it, they are installed first.
+    Where TensorFlow, Keras 2 beside it or Apache Beam is missing, it is installed first.
 
     From here on the temporary files of the notebook stand in one folder, which goes with the kernel, and
     figures read in a light and in a dark theme.
@@ -35,7 +35,8 @@ def ready() -> None:
         )
     problems = [f"[FAIL] {problem}" for problem in install.complete()]
     style_figures()
-    problems += [str(test) for test in (doctor.python(), doctor.packages("course")) if not test.ok]
+    tests = (doctor.python(), doctor.packages(), doctor.loaded())
+    problems += [str(test) for test in tests if not test.ok]
     for problem in problems:
         print(problem)
     if not problems:

@@ -1,4 +1,4 @@
-"""How each command of this package ends, also where its output has no reader or no room."""
+"""How each command of this package begins and ends, also where its output has no reader or no room."""
 
 import errno
 import os
@@ -7,9 +7,36 @@ from collections.abc import Callable
 from typing import NoReturn
 
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+_CANNOT_WRITE = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS),
+    errno.EBADF,  # a program that was run here has closed it
+)
 # What parts of the course import, and its extras bring.
 _BY_EXTRAS = "apache_beam dask jax matplotlib nbclient nbformat sklearn tensorflow tf_keras"
+_closed: set[str] = set()  # of the standard streams, when the command began
+
+
+def begin() -> None:
+    """Makes the standard streams fit to write to, before a command writes anything.
+
+    One that is closed (`>&-`) leads nowhere from here on: Python has None in its place, and the next file to
+    be opened would get its number. What an output's encoding lacks is replaced.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            _closed.add(name)
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: its own
+            os.set_inheritable(number, True)
+            stream = os.fdopen(number, mode, encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+    if hasattr(sys.stdout, "reconfigure"):  # the standard error replaces by itself
+        sys.stdout.reconfigure(errors="replace")
+
+
+def has_output() -> bool:
+    """Whether the standard output was open when this command began."""
+    return "stdout" not in _closed
 
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
@@ -23,6 +50,7 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
     It is `cannot` where a package is missing, or there is no room to write; a sentence says so.
     """
+    begin()
     try:
         try:
             status = main()
@@ -36,7 +64,7 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     except Exception as error:
         if not (message := _lacking(error)):
             raise
-        if getattr(error, "filename", "") is None and error.errno in _NO_ROOM:
+        if getattr(error, "filename", "") is None and error.errno in _CANNOT_WRITE:
             _drop_output()  # perhaps it is the output that has no room
         print(message, file=sys.stderr)
         return cannot
@@ -49,7 +77,7 @@ def _lacking(error: Exception) -> str:
     """What this machine lacks for the command, and what to do; "" for other errors."""
     if isinstance(error, ModuleNotFoundError):
         return message if (message := missing(error)) != str(error) else ""
-    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
+    if not isinstance(error, OSError) or error.errno not in _CANNOT_WRITE:
         return ""
     if error.filename is None:
         return f"{error.strerror}: the output, or a temporary file, cannot be written"

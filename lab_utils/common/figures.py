@@ -15,6 +15,7 @@ class Kind(StrEnum):
     """Where a figure comes from. A compiler's figure or a published one is not a measurement."""
 
     COMPILER = "computed by the TPU compiler"
+    ESTIMATED = "estimated by the TPU compiler"
     MEASURED = "measured here"
     QUOTED = "quoted"
     DERIVED = "computed from the figures next to it"

@@ -220,9 +220,16 @@ def _of_frame(frame: Frame | None) -> Place:
 
 
 def _cell(filename: str) -> str:
-    """The notebook cell whose code has this file name, as "cell In [5]"; "" if it is none."""
+    """The notebook cell whose code has this file name, as "cell In [5]"; "" if it is none.
+
+    Its number is looked up by its code, as IPython 7, which Colab has, cannot be asked for it by the file.
+    """
+    kernel = bool(_KERNEL_CELL.search(filename))
+    if not kernel and not _TERMINAL_CELL.match(filename):
+        return ""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if name := shell and shell.compile.format_code_name(filename):
-        return f"cell {re.sub(r'In *', 'In ', name[1])}"
-    return "a notebook cell" if _KERNEL_CELL.search(filename) else ""
+    code = "".join(linecache.getlines(filename)).rstrip("\n")
+    executed = shell.history_manager.input_hist_parsed if shell and code else []
+    number = next((n for n in range(len(executed) - 1, 0, -1) if executed[n] == code), None)
+    return f"cell In [{number}]" if number else "a notebook cell" if kernel else ""

@@ -3,17 +3,12 @@
 import argparse
 import contextlib
 import inspect
-import os
 import sys
-import tempfile
-import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
-import psutil
-
-from lab_utils.common import command, files, scratch
-from lab_utils.dry_run import rules
+from lab_utils.common import command, files
+from lab_utils.dry_run import isolation, rules
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
@@ -21,8 +16,6 @@ from lab_utils.dry_run.report.report import FORMATS, Report
 from lab_utils.dry_run.target import load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
-
-_exit = os._exit
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:
@@ -65,6 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report = _report(flags)
     except (CannotJudge, TypeError, ValueError) as error:
         print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
+        return EXIT_STATUS[COULD_NOT_RUN]
+    except SystemExit as end:  # the program's own, at a place where none is expected
+        print(f"{flags.main or flags.target} ends itself: SystemExit: {end}", file=sys.stderr)
+        return EXIT_STATUS[COULD_NOT_RUN]
+    if not (command.has_output() or flags.json or flags.html):
+        print("the report reaches nobody: the standard output is closed", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     try:
         _show(report, flags)
@@ -169,9 +168,8 @@ def _report(flags: argparse.Namespace) -> Report:
         return refusal(flags.main or flags.target, flags.topology, finding)
     parameters = inspect.signature(dry_run).parameters
     options = {name: value for name, value in vars(flags).items() if name in parameters}
-    report = dry_run(target.subject, target.data, **options | target.options)
-    report.not_judged += target.not_judged
-    report.not_checked += target.not_checked
+    options |= target.options
+    report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
     if names := contrib.used():
@@ -188,49 +186,9 @@ def _show(report: Report, flags: argparse.Namespace) -> None:
         report.write_html(flags.html)
 
 
-def supervise(judge: Callable[[], int]) -> NoReturn:
-    """Ends this process with the status of `judge`, and with it all that the judged program has started.
-
-    Threads and processes that the program left would keep Python from ending. Where it asks the system to
-    end this process, or to run another program in it, SystemExit is raised at that line.
-    """
-    for name in ("_exit", "execv", "execve"):
-        setattr(os, name, _refusal(name, getattr(os, name)))
-    status = None
-    try:
-        with scratch.folder() as folder:
-            os.environ["TMPDIR"] = tempfile.tempdir = folder
-            status = command.status_of(judge, EXIT_STATUS[COULD_NOT_RUN])
-    except Exception:
-        traceback.print_exc()
-    _end(status if isinstance(status, int) else EXIT_STATUS[COULD_NOT_RUN])
-
-
-def _refusal(name: str, real: Callable) -> Callable:
-    process = os.getpid()
-
-    def refuse(*arguments: Any) -> None:
-        if os.getpid() != process:  # a process that the program forked
-            real(*arguments)
-        raise SystemExit(f"the program calls os.{name}")
-
-    return refuse
-
-
-def _end(status: int) -> NoReturn:
-    """Ends this process and those that it started."""
-    with contextlib.suppress(ValueError, OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    _exit(status)
-
-
 def console() -> NoReturn:
     """The command `tpu-dry-run`."""
-    supervise(main)
+    isolation.supervise(main)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
+from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
@@ -35,6 +36,7 @@ def dry_run(
     cache: bool = True,
     progress: bool = True,
     ignore: Sequence[str] = (),
+    observed: Observed | None = None,
 ) -> Report:
     """Judges a port to Cloud TPU on this machine, which needs no TPU.
 
@@ -56,6 +58,7 @@ def dry_run(
         ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
             line with `# tpu: ignore[TPU305]`.
         progress: show what is going on, on a terminal or in a notebook.
+        observed: what a run of the program has shown; the command gives it.
 
     Returns:
         The report. The estimator, the model and model_dir are left as they are.
@@ -79,9 +82,10 @@ def dry_run(
             topology=topology,
             mesh_axes=mesh_axes,
         )
+        workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
-        return refusal(refused.kind, topology, finding)
+        return refusal(refused.kind, topology, finding, framework=refused.kind)
     session = Session(workload, topology, cores, steps, feed_seconds)
     ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
     with contextlib.nullcontext() if cache else results.disable(), ticking as say:
@@ -90,26 +94,36 @@ def dry_run(
         workload.name,
         topology,
         cores,
-        session.results,
-        session.compiled,
-        session.feed,
-        [*NEVER_CHECKED, *not_checked(session)],
-        {"TensorFlow": tf.__version__} | process.versions(),
+        framework=workload.framework,
+        backend=workload.backend,
+        devices=session.devices,
+        stages=session.results,
+        compiled=session.compiled,
+        feed=session.feed,
+        not_checked=[*NEVER_CHECKED, *not_checked(session), *observed.not_checked],
+        not_judged=[*session.not_judged, *observed.not_judged],
+        not_covered=observed.not_covered,
+        versions=_versions(),
     )
     report.set_aside(ignore)
     return report
 
 
-def refusal(name: str, topology: str, finding: Finding) -> Report:
+def refusal(name: str, topology: str, finding: Finding, framework: str = "TPUEstimator") -> Report:
     """A report with a single finding, for a port that could not be traced at all.
 
     Raises:
         ValueError: an unknown topology.
     """
-    report = Report(name, topology, chips.cores(topology), not_checked=list(NEVER_CHECKED))
-    report.versions = {"TensorFlow": tf.__version__} | process.versions()
+    cores = chips.cores(topology)
+    report = Report(name, topology, cores, framework=framework, backend="TensorFlow")
+    report.devices, report.not_checked, report.versions = cores, list(NEVER_CHECKED), _versions()
     report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [
         StageResult(stage, Status.SKIPPED, f"fix {finding.rule} first") for stage in list(Stage)[1:]
     ]
     return report
+
+
+def _versions() -> dict[str, str]:
+    return {"TensorFlow": tf.__version__} | process.versions()

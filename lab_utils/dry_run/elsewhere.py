@@ -36,7 +36,7 @@ def reason(error: BaseException) -> str:
     The machine lacks a network, or names of TensorFlow 1.15 and its Python, or a batch takes too long.
     """
     if isinstance(error, tf.errors.DeadlineExceededError):
-        return f"input_fn gave no batch within {BATCH_SECONDS} s"
+        return f"the input pipeline gave no batch within {BATCH_SECONDS} s"
     text = " ".join(str(error).split())
     if location := _ADDRESS.search(text):
         return _unreadable(location[0])

@@ -8,8 +8,10 @@ Everything else inside of the dry run may move.
 # ruff: noqa: F401 (names for others)
 # A program of one core: lowered, compiled for a TPU, or given to libtpu as JAX lowered it. The graphs that
 # TPUEstimator builds, and walks over graphs. What a report holds, and one for a port that cannot be traced.
+# A program that is run up to its training.
 from lab_utils.dry_run.api import refusal
 from lab_utils.dry_run.compile.stage import compile_program, compile_stablehlo
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
 from lab_utils.dry_run.ops import is_random
@@ -17,7 +19,7 @@ from lab_utils.dry_run.private.tensorflow import replicas
 from lab_utils.dry_run.private.tpu_estimator import settings
 from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report.words import published
-from lab_utils.dry_run.target import module_of_file
+from lab_utils.dry_run.target import load_main, module_of_file
 from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs

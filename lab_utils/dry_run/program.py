@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,14 @@ class Role(StrEnum):
     LOSS = "loss"
 
 
+class Api(StrEnum):
+    """What a program trains with."""
+
+    ESTIMATOR = "TPUEstimator"
+    STRATEGY = "tf.distribute"
+    JAX = "JAX"
+
+
 @dataclass(frozen=True)
 class Input:
     """An argument of the program. `dtype` is numpy's name ("float32", "bfloat16", "int64" ...)."""
@@ -39,6 +47,19 @@ class Input:
         # "float8_e4m3fn" and "int4", too, which NumPy does not know.
         bits = re.search(r"\d+", self.dtype)
         return math.ceil(math.prod(self.shape) * (int(bits[0]) if bits else 8) / 8)
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """A matmul or convolution as the program has it: FLOP a step, rounds of loops counted.
+
+    `dtypes` are those of its operands in HLO's words ("f32", "bf16"). `precise` says that the program asks
+    for more than the one rounding to bfloat16 that a TPU does by default.
+    """
+
+    flops: float
+    dtypes: tuple[str, ...]
+    precise: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,8 @@ class Origin:
         not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
             for features and labels, in their order, of each core that is asked.
         gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
+        factors: line and number of the constants that scale what is computed, by name (lower/written.py).
+        with_numbers: the same step with other numbers for some of these constants.
     """
 
     start: Callable[[], dict[str, np.ndarray]] = dict
@@ -93,6 +116,8 @@ class Origin:
     place_of_write: Callable[[str], Place] = lambda variable: NOWHERE
     not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
     gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
+    factors: Callable[[], dict[str, tuple[str, float]]] = dict
+    with_numbers: Callable[[Mapping[str, float]], "Program"] | None = None
 
     @functools.cached_property
     def values(self) -> dict[str, np.ndarray]:
@@ -115,13 +140,19 @@ class Program:
         mode: "train", "eval", "predict", or "forward" for a bare step that trains no variable.
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
+        matmuls: what it multiplies, before the compiler changes it.
         named_cores: how many cores the groups of its collectives name; 0 where they name none.
+        api: what the program trains with.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
-        batch_statistics: ops that compute statistics over the core's own batch (batch norm).
+        batch_statistics: ops that compute statistics over the core's own batch (batch norm), which reach the
+            loss without a sum over the cores.
+        joined_statistics: the places of variances of the core's own batch that are averaged over the cores.
         place_of_sum: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
-        one_batch: the origin reads one example batch over and over, as it was given no more.
+        reads_again: where its data end, the program reads them again, as for a new epoch.
+        least_steps: how many steps it needs of its data, those of a call of train or of a loop on the
+            device; None where that is not known.
         may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
         partition: how the cores share it; None where each does the same with its part of the batch.
         left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
@@ -134,12 +165,16 @@ class Program:
     hlo: bytes
     inputs: list[Input]
     outputs: list[Output]
+    matmuls: list[Matmul] = field(default_factory=list)
     named_cores: int = 0
+    api: Api = Api.ESTIMATOR
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
+    joined_statistics: list[Place] = field(default_factory=list)
     place_of_sum: Place = NOWHERE
     where: Place = NOWHERE
-    one_batch: bool = False
+    reads_again: bool = False
+    least_steps: int | None = None
     may_add_up: bool = False
     partition: Partition | None = None
     left_out: str = ""

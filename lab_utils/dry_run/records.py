@@ -137,6 +137,10 @@ class Cost(FigureTable):
         step_seconds: the roofline bound on the step.
         examples_per_second: of a core, at that bound.
         all_reduce_bytes: all-reduced over the cores in a step.
+        cycles: of the compiler's schedule, without exchanges.
+        estimated_seconds: of a step, by that schedule (compile/forecast.py).
+        exchange_seconds: of these, what exchanges between chips add.
+        estimated_rate: examples/s of a core in that time.
     """
 
     flops: Figure | None = None
@@ -146,6 +150,10 @@ class Cost(FigureTable):
     step_seconds: Figure | None = None
     examples_per_second: Figure | None = None
     all_reduce_bytes: Figure | None = None
+    cycles: Figure | None = None
+    estimated_seconds: Figure | None = None
+    exchange_seconds: Figure | None = None
+    estimated_rate: Figure | None = None
 
     @property
     def roofline(self) -> Roofline | None:
@@ -175,7 +183,8 @@ class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
 
     `cost` is empty where the compiler refused the program, or could not fit it. `lines` are the ten most
-    expensive ones.
+    expensive ones. `on_chip`: arrays lie in the chip's own memory, and never reach HBM. `cores` is how
+    many take part, where that is not all of the topology's.
     """
 
     name: str
@@ -183,6 +192,8 @@ class CompiledStep:
     cost: Cost = field(default_factory=Cost)
     lines: list[LineCost] = field(default_factory=list)
     mode: Mode = Mode.TRAIN
+    on_chip: bool = False
+    cores: int | None = None
 
     @property
     def fits(self) -> bool:

@@ -8,6 +8,7 @@ from lab_utils.common.source import place, without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
+from lab_utils.dry_run.rules import some
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import places
 
@@ -31,6 +32,7 @@ class Session:
         result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
         not_checked: what was left out, and why.
+        not_judged: the steps that could not be lowered here: there is no verdict without them.
     """
 
     workload: Workload
@@ -44,6 +46,7 @@ class Session:
     compiled: list[CompiledStep] = field(default_factory=list)
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
     _traces: list[Trace] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
 
@@ -56,6 +59,17 @@ class Session:
         if self._traces is None:
             self._traces = self.workload.trace(self.cores)
         return self._traces
+
+    @property
+    def devices(self) -> int | None:
+        """How many cores take part in the train step: one where a JAX step has no sharding.
+
+        None for a JAX step that was not lowered: then it is not known.
+        """
+        program = self._programs.get(Mode.TRAIN)
+        if isinstance(program, Program) and program.partition is not None:
+            return program.partition.cores
+        return None if self.workload.backend == "JAX" else self.cores
 
     def modes_to_compile(self) -> list[Mode]:
         """Training, and evaluation where its graph was built."""
@@ -71,7 +85,9 @@ class Session:
         """
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
         if trace and trace.error is not None:
-            raise Skip(f"the {mode} graph could not be built: fix what trace found first")
+            found = [item.rule for result in self.results for item in result.findings]
+            first = f"fix {some(dict.fromkeys(found))} first" if found else in_words(trace.error)
+            raise Skip(f"the {mode} graph could not be built: {first}")
         if mode not in self._programs:
             # An evaluation that was only probed has no batch size of its own.
             batch = self.program().global_batch if trace and not trace.global_batch else None
@@ -94,6 +110,8 @@ class Session:
         detail = f"the {mode} step cannot be lowered: {first_line(error)}"
         if error.only_here:
             where = f" (at {error.where})" if error.where else ""
+            step = f"the {mode} step, which cannot be lowered here"
+            self.not_judged += [] if step in self.not_judged else [step]
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
         finding = error.finding()
         lines = {old.place.source_line for result in self.results for old in result.findings}
@@ -107,7 +125,7 @@ def leaves_room(program: Program) -> bool:
     return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of a message that says something, at most 160 characters."""
     lines = [line.strip() for line in without_stacks(error).splitlines()]
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
@@ -116,11 +134,11 @@ def first_line(error: Exception) -> str:
     return textwrap.shorten(next(reasons, ""), 160)
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """Type and first line of an exception, and the learner's line where it passed through one."""
     return f"{type(error).__name__}: {first_line(error)}".removesuffix(": ") + at(error)
 
 
-def at(error: Exception) -> str:
+def at(error: BaseException) -> str:
     """ " (at FILE:LINE ...)": the learner's line that an exception passed through; "" where it did not."""
     return f" (at {where})" if (where := place(error)) else ""

@@ -72,7 +72,11 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
             result.status = Status.FAILED
     except (CannotLower, InputUnfit) as error:
         result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
-    except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
+    except KeyboardInterrupt:
+        raise
+    except (
+        BaseException
+    ) as error:  # what the earlier stages found must not be lost, whatever is raised
         result.status, result.detail = Status.FAILED, in_words(error)
     finally:
         result.seconds += time.perf_counter() - start

@@ -8,25 +8,24 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lab_utils.common import source
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Mode
 
+if TYPE_CHECKING:  # which import TensorFlow
+    from lab_utils.dry_run.frontends.calls import Recording
+    from lab_utils.dry_run.workload import Observed
+
 
 class Target(NamedTuple):
-    """What the command is to judge.
-
-    `not_checked` are sentences on what the dry run leaves out; `not_judged` names the
-    models that the program calls besides this one.
-    """
+    """What the command is to judge; `observed` is what a run of the program has shown besides."""
 
     subject: object
     data: object
     options: dict
-    not_checked: Sequence[str] = ()
-    not_judged: Sequence[str] = ()
+    observed: "Observed | None" = None
 
 
 def load(target: str) -> Target:
@@ -45,7 +44,11 @@ def load(target: str) -> Target:
         if not callable(function):
             raise CannotJudge(f"{module_name} has no function {function_name}")
         result = function()
-    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except (
+        BaseException
+    ) as error:  # a script may end itself when it is imported, or raise a CancelledError
         raise _cannot_judge(error) from error
     parts = [*result, {}][:3] if isinstance(result, tuple | list) else []
     if len(parts) < 3 or not isinstance(parts[2], Mapping):
@@ -69,19 +72,42 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
 
     try:
         calls = recorder.record(_program(name), arguments, cores)
-    except (Exception, SystemExit) as error:
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         advice = "\n  The program's own flags follow after --"
         raise _cannot_judge(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
-    not_checked = calls.not_checked
     if calls.after:
-        not_checked = [*not_checked, f"What {name} does after that: {calls.after}."]
         print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
+    return of_recording(calls, name)
+
+
+def of_recording(calls: "Recording", name: str) -> Target:
+    """What is to be judged of the program `name`, by what it called.
+
+    Raises:
+        CannotJudge: it trains nothing, and evaluates nothing.
+    """
+    from lab_utils.dry_run.workload import Observed
+
+    observed = Observed(
+        calls=calls.of_estimators,
+        address=calls.address,
+        outside=calls.outside,
+        trained_at=calls.trained_at,
+        not_checked=list(calls.not_checked),
+    )
+    if calls.after:
+        observed.not_checked.append(f"What {name} does after that: {calls.after}.")
     if calls.fit:
-        return Target(*calls.fit, {}, not_checked)
+        observed.not_covered = calls.later_trainings
+        return Target(*calls.fit, {}, observed)
     subject = calls.subject
-    others = [str(model) for model in calls.models if model is not subject]
-    inputs = subject.inputs
+    others = (model for model in calls.models if model is not subject)
+    observed.not_judged = [f"{model} (give it as MODULE:FUNCTION)" for model in others]
+    observed.judged = subject.first
+    inputs = {mode: call.input_fn for mode, call in subject.first.items()}
     options = {
         "eval_input_fn": inputs.get(Mode.EVAL),
         "predict_input_fn": inputs.get(Mode.PREDICT),
@@ -90,10 +116,10 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     data = inputs.get(Mode.TRAIN) or inputs.get(Mode.EVAL)
     if not data:
         raise CannotJudge(
-            f"it calls {' and '.join(inputs)} alone, and a step of training is judged: give the flags that "
-            "make it train after `--`"
+            f"it calls {' and '.join(inputs)} alone. The dry run judges a step of training, and a program "
+            "that has none cannot be judged. Should it train with other flags, give them after `--`"
         )
-    return Target(subject.estimator, data, options, not_checked, others)
+    return Target(subject.estimator, data, options, observed)
 
 
 def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:

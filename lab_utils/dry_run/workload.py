@@ -1,6 +1,6 @@
 """What can be judged: the interface that every frontend gives its kind of program."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -29,6 +29,80 @@ class Inputs:
         return getattr(self, mode) is None
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call of train, evaluate, predict or an export that a program made on an Estimator.
+
+    Attributes:
+        mode: TRAIN, EVAL, PREDICT or SERVING.
+        estimator: the Estimator that it was made on, which need not be the judged one.
+        input_fn: its input function (of SERVING: the receiver function).
+        arguments: the others, by name.
+        place: its line.
+    """
+
+    mode: Mode
+    estimator: Any
+    input_fn: Callable
+    arguments: Mapping[str, Any]
+    place: Place
+
+    def __str__(self) -> str:
+        said = {name: self.arguments.get(name) for name in ("steps", "max_steps")}
+        words = (f"{name}={value}" for name, value in said.items() if value is not None)
+        return f"{self.mode}({', '.join(words)})"
+
+    @property
+    def hooks(self) -> list[Any]:
+        """The hooks that it was given."""
+        return list(self.arguments.get("hooks") or ())
+
+
+@dataclass
+class Observed:
+    """What a run of a program has shown, beside what is judged; nothing where objects were handed over.
+
+    Attributes:
+        calls: those of its Estimators, in their order.
+        judged: the first call of each mode that the judged Estimator stands for.
+        address: where it looks for its TPU, "grpc://10.0.0.2:8470"; "" where it named no address.
+        outside: where it made the Keras model that it trains, if it did so outside of strategy.scope().
+        trained_at: where it fits that model, or runs the step of a loop.
+        not_checked: sentences on what is left out.
+        not_judged: the models that it trains or evaluates besides, and what to do: there is no verdict.
+        not_covered: what it trains after the judged part, which the verdict does not cover.
+    """
+
+    calls: list[Call] = field(default_factory=list)
+    judged: dict[Mode, Call] = field(default_factory=dict)
+    address: str = ""
+    outside: Place = NOWHERE
+    trained_at: Place = NOWHERE
+    not_checked: list[str] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
+    not_covered: list[str] = field(default_factory=list)
+
+    def may_call(self, mode: Mode) -> bool:
+        """Whether the judged Estimator is called for `mode`, as far as is known."""
+        return not self.judged or mode in self.judged
+
+    def steps(self) -> int | None:
+        """The most steps that one call of train asks of the judged input function; None: not known.
+
+        With max_steps, those count that earlier calls have trained.
+        """
+        first = self.judged.get(Mode.TRAIN)
+        asked, reached = [], 0
+        for call in self.calls if first else ():
+            if call.mode is Mode.TRAIN and call.estimator.model_dir == first.estimator.model_dir:
+                steps, until = (call.arguments.get(name) for name in ("steps", "max_steps"))
+                if steps is None and until is not None:
+                    steps = max(0, until - reached)
+                reached += steps or 0
+                asked += [int(steps)] if steps and call.input_fn is first.input_fn else []
+        return max(asked, default=None)
+
+
 @dataclass
 class Trace:
     """One mode's graph, as far as it could be built.
@@ -43,6 +117,7 @@ class Trace:
         features, labels: what model_fn got.
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
+        error_at: the line to blame for it, where the exception passed through none of the learner's.
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
@@ -62,6 +137,7 @@ class Trace:
     labels: Any = None
     spec: Any = None
     error: Exception | None = None
+    error_at: Place = NOWHERE
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
@@ -86,18 +162,28 @@ class Workload(Protocol):
 
     Attributes:
         name: what the report calls it.
+        framework, backend: what it is written with, and what computes it: "Keras 3" and "TensorFlow".
         feed_place: the learner's own place of the input pipeline.
+        observed: what a run of its program has shown.
     """
 
     name: str
+    framework: str
+    backend: str = "TensorFlow"
     feed_place: Place
+    observed: Observed = Observed()
 
     def trace(self, cores: int) -> list[Trace]:
         """The graphs that TPUEstimator builds, of each mode; none where the program is another."""
         return []
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
+    def facts(self, traces: list[Trace], cores: int) -> list[Any]:
+        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """What this kind of program tells beside its facts, and what no rule reads of it."""
+        return [], []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.

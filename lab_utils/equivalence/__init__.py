@@ -9,8 +9,11 @@
 4. the same course of the loss over a short run
 
 The first rung that does not hold is where the ports differ; those above it are not run.
+
+`train_apart(estimator, input_fn, eval_input_fn)` trains the copies of a model that no all-reduce keeps equal.
 """
 
 from lab_utils.equivalence.ladder import Ladder, Rung, ladder
+from lab_utils.equivalence.replicas import Replicas, train_apart
 
-__all__ = ["Ladder", "Rung", "ladder"]
+__all__ = ["Ladder", "Replicas", "Rung", "ladder", "train_apart"]

@@ -33,25 +33,120 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], col
     axes.add_patch(arrow)
 
 
-def all_reduce(cores: int = 8) -> None:
-    """Gradients of each core, their sum, and the same update on all of them."""
-    _, (axes,) = _card(7.4, 2.9)
-    for core in range(cores):
-        _box(axes, core, 3.4, 0.9, 0.7, f"share {core}", DATA)
-        _box(axes, core, 2.3, 0.9, 0.7, f"gradient {core}", CORE)
-        _box(axes, core, 0, 0.9, 0.7, "update", CORE)
-        _arrow(axes, (core + 0.45, 3.4), (core + 0.45, 3.0))
-        _arrow(axes, (core + 0.45, 2.3), (core + 0.45, 1.85), look.ALARM)
-        _arrow(axes, (core + 0.45, 1.2), (core + 0.45, 0.7), look.ALARM)
-    text = "all-reduce over the interconnect: every core gets the sum"
-    _box(axes, 0, 1.2, cores - 0.1, 0.65, text, IDLE)
-    axes.set(xlim=(-0.1, cores), ylim=(-0.1, 4.6))
-    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, weight="bold")
+# What a port changes, by change: lines before and after; those that begin with a mark go or come.
+_CHANGES = (
+    (
+        "1  the optimizer: CrossShardOptimizer",
+        (" optimizer = v1.train.AdamOptimizer(rate)",),
+        (
+            " optimizer = v1.train.AdamOptimizer(rate)",
+            '+if params["use_tpu"]:',
+            "+    optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
+        ),
+    ),
+    (
+        "2  the spec: TPUEstimatorSpec",
+        (
+            "-return tf.estimator.EstimatorSpec(",
+            " mode, loss=loss,",
+            "-eval_metric_ops={name: metric, ...})",
+        ),
+        (
+            "+return tpu.TPUEstimatorSpec(",
+            " mode, loss=loss,",
+            "+eval_metrics=(metric_fn, [labels, logits]))",
+        ),
+    ),
+    (
+        "3  the configuration: tpu.RunConfig",
+        ("-config = tf.estimator.RunConfig(", " model_dir=...)"),
+        (
+            "+config = tpu.RunConfig(",
+            " model_dir=...,",
+            "+cluster=...,",
+            "+tpu_config=tpu.TPUConfig(...))",
+        ),
+    ),
+    (
+        "4  the Estimator: TPUEstimator",
+        ("-tf.estimator.Estimator(", " model_fn, config=config, params=...)"),
+        (
+            "+tpu.TPUEstimator(",
+            " model_fn, config=config, params=...,",
+            "+use_tpu=..., train_batch_size=...,",
+            "+eval_batch_size=..., predict_batch_size=...)",
+        ),
+    ),
+)
+
+
+def four_changes() -> None:
+    """The four changes of a port as a diff: the program of lab 01 on the left, its port on the right."""
+    figure, (axes,) = _card(10, 4.8)
+    fills = {"-": "#fbe3e1", "+": HOST, " ": IDLE}
+    y = 0.0
+    for title, before, after in _CHANGES:
+        axes.text(0, y + 0.2, title, fontsize=9, weight="bold")
+        for x, lines in ((0, before), (5.1, after)):
+            for row, line in enumerate(lines, 1):
+                _box(axes, x, y - row, 4.9, 1, "", fills[line[0]], lw=0.3)
+                # The arguments of a call stand below its name.
+                indent = "    " if row > 1 and not line[1:].startswith(("if ", "    ")) else ""
+                code = {"family": "monospace", "fontsize": 8, "va": "center", "color": INK}
+                sign = line[0].replace("-", "\N{MINUS SIGN}")
+                axes.text(x + 0.07, y - row + 0.5, f"{sign} {indent}{line[1:]}", **code)
+        y -= max(len(before), len(after)) + 1.1
+    for x, title in ((0, "an Estimator (lab 01)"), (5.1, "its port, for CPU and TPU")):
+        axes.text(x, 1.25, title, fontsize=9)
+    axes.set(xlim=(-0.05, 10.05), ylim=(y + 0.9, 1.9))
+    look.show(
+        figure,
+        "The four changes, side by side. "
+        + " ".join(f"Change {title}: {_of_diff(after)}." for title, _, after in _CHANGES),
+    )
+
+
+def _of_diff(lines: Sequence[str]) -> str:
+    """What is new, in words."""
+    return " ".join(line[1:].strip() for line in lines if line[0] == "+")
+
+
+def all_reduce() -> None:
+    """One step of eight cores for one weight: their gradients, the all-reduce, the same update on all."""
+    own = np.array([4.0, -1.2, 0.8, 2.4, 1.6, -0.4, 3.2, 0.0])  # of each core's mean loss
+    cores, weight, rate = len(own), 2.0, 0.1
+    total = sum(own / cores)
+    figure, (axes,) = _card(7.4, 3.3)
+    for core, gradient in enumerate(own):
+        x = core + 0.45
+        _box(axes, core, 3.9, 0.9, 0.7, f"share {core}", DATA)
+        _box(axes, core, 2.75, 0.9, 0.75, f"gradient\n{gradient:g}", CORE)
+        update = f"2 \N{MINUS SIGN} {rate * total:.2f}\n= {weight - rate * total:.2f}"
+        _box(axes, core, 0, 0.9, 0.75, update, CORE)
+        _arrow(axes, (x, 3.9), (x, 3.5))
+        _arrow(axes, (x, 2.75), (x, 2.1), look.ALARM)
+        _arrow(axes, (x, 1.4), (x, 0.75), look.ALARM)
+        for y, value in ((2.42, gradient / cores), (1.07, total)):
+            axes.text(x + 0.06, y, f"{value:g}", fontsize=8, va="center")
+    text = f"all-reduce over the interconnect: every core gets the sum, {total:g}"
+    _box(axes, 0, 1.4, cores - 0.1, 0.7, text, IDLE)
+    for y, text in ((2.42, "of the loss,\ndivided by 8"), (0.37, f"rate {rate}")):
+        axes.text(cores + 0.05, y, text, fontsize=8, va="center")
+    axes.set(xlim=(-0.1, cores + 1.1), ylim=(-0.1, 5.2))
+    axes.text(0, 4.8, "Eight cores, one step, one weight of 2", fontsize=9, weight="bold")
+    look.show(
+        figure,
+        f"One step of gradient descent with rate {rate} for a weight of {weight:g} on eight cores. "
+        "Each core computes a gradient from its own share of the batch: "
+        f"{', '.join(f'{g:g}' for g in own)}. Each is divided by 8 and sent to the all-reduce; "
+        f"their sum is {total:g}, and every core gets that sum back. So every core makes the same "
+        f"update, to {weight - rate * total:.2f}.",
+    )
 
 
 def machine() -> None:
     """A v2 pod, one of its hosts, and one chip; figures quoted from jax 0.10.2, `tpu_info.py`."""
-    _, (pod, host, chip) = _card(10, 3.7, 3)
+    figure, (pod, host, chip) = _card(10, 3.7, 3)
     for n in range(256):
         near = n % 16 < 2 and n // 16 > 13
         _box(pod, n % 16, n // 16, 0.8, 0.8, "", CORE if near else IDLE)
@@ -75,24 +170,41 @@ def machine() -> None:
     for axes, title in zip((pod, host, chip), titles, strict=True):
         axes.set(xlim=(-0.2, 16.2), ylim=(-0.2, 16.2), aspect="equal")
         axes.set_title(title, fontsize=10)
+    look.show(
+        figure,
+        "A v2 pod of 16 by 16 chips with 512 cores, of which the four chips of one host are "
+        "marked; that host, whose CPU reads and prepares the data, with its four chips and the "
+        "interconnect between them; and one chip, which has two cores, each with a matrix unit of "
+        "128 by 128 multiply-adds, vector and scalar units, and 8 GB of memory at 358 GB/s.",
+    )
 
 
-def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
-    """How a global batch reaches the cores, with one input_fn a host."""
-    _, (axes,) = _card(7.4, 2.7)
+def batch_to_cores(batch: int = 1024, hosts: int = 1, cores: int = 8) -> None:
+    """How a global batch reaches the cores, with one input_fn a host, and each function's share."""
+    share, each = batch // hosts, batch // cores
+    figure, (axes,) = _card(7.4, 2.7)
     width = cores / hosts
-    _box(axes, 0, 3.2, cores - 0.1, 0.7, f"train_batch_size = {batch:,}: the global batch", DATA)
+    text = f"train_batch_size = {batch:,}, the global batch: the constructor of TPUEstimator"
+    _box(axes, 0, 3.2, cores - 0.1, 0.7, text, DATA)
     for host in range(hosts):
         x = host * width
-        share = f"host {host}: input_fn reads its own files\n{counted(batch // hosts, 'example')} a step"
-        _box(axes, x, 1.6, width - 0.1, 0.95, share, HOST)
+        files = "" if hosts == 1 else "reads its own files, "
+        text = f'host {host}: input_fn {files}\nparams["batch_size"] = {share:,}, the host\'s share'
+        _box(axes, x, 1.6, width - 0.1, 0.95, text, HOST)
         _arrow(axes, (x + width / 2, 3.2), (x + width / 2, 2.55))
     for core in range(cores):
-        _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
+        _box(axes, core, 0, 0.9, 0.7, f"{each}", CORE)
         _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
-    text = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
+    text = f'{counted(cores, "core")}: model_fn, params["batch_size"] = {each}, a core\'s share'
     axes.text(0, -0.45, text, fontsize=9)
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
+    look.show(
+        figure,
+        f"The constructor of TPUEstimator is given a global batch of {batch:,}. "
+        f"{counted(hosts, 'host')} with {share:,} examples each: that is batch_size in the params of "
+        f"input_fn. {counted(cores, 'core')} with {each} examples each: that is batch_size in the "
+        "params of model_fn.",
+    )
 
 
 def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:

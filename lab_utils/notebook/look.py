@@ -71,7 +71,7 @@ def show(figure: "Figure", alt: str) -> None:
     from IPython.display import display
     from matplotlib import pyplot
 
-    pyplot.get_backend()  # a notebook's backend says in which formats figures are shown
+    pyplot.draw_if_interactive()  # loads a notebook's backend, which says in which formats figures are shown
     pyplot.close(figure)  # else it is shown again at the end of the cell
     shell = get_ipython()
     if shell is None:
@@ -79,7 +79,12 @@ def show(figure: "Figure", alt: str) -> None:
         return
     data, metadata = shell.display_formatter.format(figure)
     if png := data.get("image/png"):
-        encoded = png if isinstance(png, str) else base64.b64encode(png).decode()
-        data["text/html"] = f'<img alt="{escape(alt)}" src="data:image/png;base64,{encoded}">'
+        data["text/html"] = picture(png, alt)
         metadata["image/png"] = {"alt": alt}
     display(data | {"text/plain": alt}, metadata=metadata, raw=True)
+
+
+def picture(png: bytes | str, alt: str) -> str:
+    """A PNG, as bytes or in base64, as HTML with the text `alt`."""
+    encoded = png if isinstance(png, str) else base64.b64encode(png).decode()
+    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{encoded}">'

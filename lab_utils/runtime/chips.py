@@ -6,7 +6,18 @@ Sources, read on 2026-11-21:
   jax: jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py (per core), for v2 and TPU7x
   libtpu: the limit that libtpu's own out-of-memory message names ("exceeds available HBM (7.48G)")
   bus: numbers on the PCI bus, jax 0.10.2, jax/_src/hardware_utils.py; v2 and v3 share one
-Where they differ (v3's peak: 123 TFLOP/s in the docs, 140 in jax) the docs are taken.
+  links: v2 from Jouppi et al., A Domain-Specific Supercomputer for Training Deep Neural Networks, CACM 63(7),
+    2020 (496 Gbit/s each way and link); v3 to v6e from How to Scale Your Model, jax-ml/scaling-book, tpus.md
+    at 04d8de58b9f6, read 2026-11-27; TPU7x from docs (1,200 GB/s of a chip, both ways over six links)
+  matrix units: edges from How to Scale Your Model and tpu_info.py; their number follows from the clock
+  hosts: the docs of v5e and v6e (virtual machines of 1, 4 or 8 chips), and ray-project/ray pull 62526 of
+    2026-04-11 (a slice of up to 8 chips is one machine's, a larger one has machines of 4; a 2x4 can also
+    be had as two machines of 4), read 2026-11-27
+Where they differ the docs are taken:
+  v3: 123 TFLOP/s and 900 GB/s in the docs, 140 and 825 in jax
+  v5e: 819 GB/s in the docs; 800 GiB/s, which are 859 GB/s, in a later copy of that page; 820 in jax
+  v5p: 2,765 GB/s in the docs, 2,460 in jax
+  v3's links: 82 GB/s in CACM, 100 in the book, which is taken
 """
 
 import math
@@ -32,7 +43,7 @@ class Chip:
         flops: peak of the chip in bfloat16, FLOP/s.
         bandwidth: of the chip's HBM, bytes/s.
         limit: bytes of HBM that the compiler lets one replica's program use.
-        cores_per_host: of the hosts that it is sold with.
+        cores_per_host: of the hosts that it is sold with, where a slice has several of them.
         axes: of its topologies: 2 (a torus of AxB chips) or 3 (AxBxC).
         pod: chips of the largest slice.
         example: a small topology that libtpu compiles for.
@@ -40,6 +51,9 @@ class Chip:
         pci: its device number on the PCI bus.
         pjrt: TensorFlow drives it through PJRT; the older ones through the stream executor.
         megacore: JAX drives the cores of a chip as one device.
+        units, edge: matrix units of a core, and the rows and columns of one.
+        link: bytes/s of one link between two chips, one way.
+        one_host: cores of the largest slice that one host feeds, where these are more than `cores_per_host`.
         source: of `flops` and `bandwidth`.
     """
 
@@ -54,9 +68,13 @@ class Chip:
     example: str
     jax_kinds: tuple[str, ...]
     pci: str
+    units: int
+    edge: int
+    link: float
     source: str = _DOCS
     pjrt: bool = True
     megacore: bool = False
+    one_host: int = 0
 
     @property
     def flops_per_core(self) -> float:
@@ -68,6 +86,15 @@ class Chip:
         """Bytes/s between one core and its HBM."""
         return self.bandwidth / self.cores
 
+    @property
+    def clock(self) -> float:
+        """Cycles a second of a core, derived: the peak over the FLOP that its matrix units do in a cycle.
+
+        Published clocks agree: 0.70 and 0.94 GHz for v2 and v3 (CACM 63(7), 2020), 1.05 for v4 (Jouppi et
+        al., ISCA 2023), 1.5 for v5e (How to Scale Your Model).
+        """
+        return self.flops_per_core / (2 * self.units * self.edge**2)
+
     def roofline(self, flops: float, bytes_: float) -> "Roofline":
         """The bound on a step of `flops` FLOP and `bytes_` bytes of HBM traffic on one core."""
         return Roofline(flops, bytes_, self.flops_per_core, self.bandwidth_per_core)
@@ -78,19 +105,21 @@ CHIPS = {
     chip.name: chip
     for chip in (
         Chip("v2", 2, 46e12, 716e9, int(7.48 * GIB), 8, axes=2, pod=256, example="v2:2x2",
-             jax_kinds=("TPU v2",), pci="0x0027", source=_JAX, pjrt=False),
+             jax_kinds=("TPU v2",), pci="0x0027", units=1, edge=128, link=62e9, source=_JAX, pjrt=False),
         Chip("v3", 2, 123e12, 900e9, int(15.48 * GIB), 8, axes=2, pod=1024, example="v3:2x2",
-             jax_kinds=("TPU v3",), pci="0x0027", pjrt=False),
+             jax_kinds=("TPU v3",), pci="0x0027", units=2, edge=128, link=100e9, pjrt=False),
         Chip("v4", 2, 275e12, 1200e9, int(15.25 * GIB), 8, axes=3, pod=4096, example="v4:2x2x1",
-             jax_kinds=("TPU v4",), pci="0x005e", pjrt=False, megacore=True),
+             jax_kinds=("TPU v4",), pci="0x005e", units=4, edge=128, link=45e9, pjrt=False, megacore=True),
         Chip("v5e", 1, 197e12, 819e9, int(15.75 * GIB), 4, axes=2, pod=256, example="v5e:1x1",
-             jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063"),
+             jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063", units=4, edge=128, link=50e9,
+             one_host=8),
         Chip("v5p", 1, 459e12, 2765e9, int(95.74 * GIB), 4, axes=3, pod=8960, example="v5p:2x2x1",
-             jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062"),
+             jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062", units=8, edge=128, link=100e9),
         Chip("v6e", 1, 918e12, 1638e9, int(31.25 * GIB), 4, axes=2, pod=256, example="v6e:1x1",
-             jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f"),
+             jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f", units=4, edge=256, link=100e9,
+             one_host=8),
         Chip("tpu7x", 2, 2307e12, 7400e9, int(94.75 * GIB), 8, axes=3, pod=9216,
-             example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076",
+             example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076", units=4, edge=256, link=100e9,
              source=f"{_DOCS}; bandwidth from {_JAX}"),
     )
 }
@@ -182,9 +211,13 @@ def cores(topology: str) -> int:
 
 
 def cores_per_host(topology: str) -> int:
-    """Cores that one host of the topology feeds. Raises BadTopology."""
+    """Cores that one host of the topology feeds; the most, where it is sold in two ways.
+
+    Raises:
+        BadTopology: as `parse`.
+    """
     chip, total = parse(topology)
-    return min(chip.cores_per_host, total)
+    return total if total <= chip.one_host else min(chip.cores_per_host, total)
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,10 @@ def python() -> Check:
     return Check(fits, "Python", platform.python_version(), "use Python 3.11, 3.12 or 3.13")
 
 
-def packages(extra: str = "course") -> Check:
-    """Every package that lab_utils and an extra ask for is here, in a version that it accepts.
+def packages() -> Check:
+    """Every package that the labs ask for is here, in a version that they accept.
 
-    "course" does without what runs JupyterLab, which need not be in its kernel.
+    What runs JupyterLab need not be in its kernel, and is not looked at.
     """
     from packaging.requirements import Requirement
 
@@ -76,21 +76,35 @@ def packages(extra: str = "course") -> Check:
         requirements = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", INSTALL)
-    extras, wrong, names = {"", extra}, [], []
+    extras, wrong = {"", "course", "convert"}, {}
     # An extra may ask for others of this package's own: these requirements come first.
     for requirement in sorted(requirements, key=lambda one: one.name != DISTRIBUTION):
         marker = requirement.marker
         if marker and not any(marker.evaluate({"extra": name}) for name in extras):
             continue
         extras |= requirement.extras if requirement.name == DISTRIBUTION else set()
-        version = install.version(requirement.name)
-        if not version or version not in requirement.specifier:
-            has = f"is {version}, not {requirement.specifier}" if version else "is missing"
-            wrong.append(f"{requirement.name} {has}")
-            names.append(f'"{requirement.name}{requirement.specifier}"')
-    state = "; ".join(wrong) or "all here, in versions that fit"
-    remedy = INSTALL if CHECKOUT else f"%pip install {' '.join(names)}"
+        if not install.is_met(requirement):
+            version, wanted = install.version(requirement.name), requirement.specifier
+            has = f"is {version}, not {wanted}" if version else "is missing"
+            wrong[f'"{requirement.name}{wanted}"'] = f"{requirement.name} {has}"
+    state = "; ".join(wrong.values()) or "all here, in versions that fit"
+    remedy = INSTALL if CHECKOUT else f"%pip install {' '.join(wrong)}"
     return Check(not wrong, "packages", state, remedy)
+
+
+def loaded() -> Check:
+    """What this process has loaded is what is installed: pip replaces a package under a running kernel.
+
+    Looks at what other packages replace most, and what then fails in odd places.
+    """
+    stale = []
+    for name, package in (("numpy", "numpy"), ("google.protobuf", "protobuf"), ("PIL", "pillow")):
+        here, version = getattr(sys.modules.get(name), "__version__", ""), install.version(package)
+        if here and version != here:
+            stale.append(f"{package} {here}, but {version} is installed now")
+    state = f"has loaded {'; '.join(stale)}" if stale else "has loaded what is installed"
+    remedy = "restart the kernel (Colab: Runtime > Restart session), and run this cell again"
+    return Check(not stale, "kernel", state, remedy)
 
 
 def tensorflow() -> Check:

@@ -17,14 +17,15 @@ from lab_utils.dry_run.rules import rule as rule_of
 
 @dataclass
 class Port:
-    """What a learner hands over."""
+    """What a learner hands over; or the `main` of a program, for rules about what it calls."""
 
-    estimator: Any
-    input_fn: Callable
+    estimator: Any = None
+    input_fn: Callable | None = None
     eval_input_fn: Callable | None = None
     predict_input_fn: Callable | None = None
     serving_input_receiver_fn: Callable | None = None
     mesh_axes: dict[str, int] | None = None
+    main: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)

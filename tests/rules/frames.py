@@ -303,3 +303,28 @@ def compiled(
         return _port(TRAIN, model_fn, zeros(shape), 8 * per_core)
 
     return frame
+
+
+# What a program calls: its own main is run.
+
+
+def called(snippet: Snippet) -> Port:
+    """The block calls methods of an Estimator on a TPU."""
+    estimator = parts.estimator(use_tpu=True)
+    given = {"estimator": lambda: estimator, "input_fn": lambda: parts.train_input}
+
+    def main() -> None:
+        estimator.train(parts.train_input, max_steps=10)
+        snippet.run(given)
+
+    return Port(main=main)
+
+
+def fitted(snippet: Snippet) -> Port:
+    """The block makes a Keras model and trains it."""
+    given = {
+        "resolver": lambda: tf.distribute.cluster_resolver.TPUClusterResolver("local"),
+        "rows": lambda: tf.zeros([1024, SIZE]),
+        "labels": lambda: tf.zeros([1024, 8]),
+    }
+    return Port(main=lambda: snippet.run(given))

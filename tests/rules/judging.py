@@ -6,16 +6,19 @@ from collections.abc import Callable
 import pytest
 from dry_run_models import run_program
 
-from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run import Report, dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import stage as feed
+from lab_utils.dry_run.frontends import fits, recorder
+from lab_utils.dry_run.frontends.calls import Enough
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
+from lab_utils.dry_run.target import Target, of_recording
 from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.port import contrib
 from rules import Port
@@ -76,19 +79,36 @@ def _of_jax(port: Port) -> list[Finding]:
     return compile_program(program, "v5e:2x4").findings
 
 
-def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
-    report = dry_run(
-        port.estimator,
-        port.input_fn,
+def _target(port: Port) -> Target:
+    """What the command would judge: what is handed over, or what the port's own main has shown."""
+    if port.main is None:
+        names = ("eval_input_fn", "predict_input_fn", "serving_input_receiver_fn")
+        options = {name: getattr(port, name) for name in names}
+        return Target(port.estimator, port.input_fn, options)
+    stopped = contextlib.suppress(Enough)
+    with recorder.recording(8) as calls, fits.without_training(8, calls.note_fit), stopped:
+        port.main()
+    return of_recording(calls, "the port")
+
+
+def report_of(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> Report:
+    """What the public door says of a port, with these stages."""
+    subject, data, options, observed = _target(port)
+    return dry_run(
+        subject,
+        data,
         topology,
         stages=stages,
-        eval_input_fn=port.eval_input_fn,
-        predict_input_fn=port.predict_input_fn,
-        serving_input_receiver_fn=port.serving_input_receiver_fn,
         feed_seconds=0.1,
         cache=False,
         progress=False,
+        observed=observed,
+        **options,
     )
+
+
+def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
+    report = report_of(port, stages, topology)
     broken = [each for each in report.stages if each.status == "failed" and not each.findings]
     assert not broken, broken
     return report.findings

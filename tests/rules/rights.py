@@ -655,3 +655,121 @@ def batch_norm_averages_updated_with_the_loss():
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return _port(model_fn, _image)
+
+
+def _called(estimator, **arguments):
+    """A port whose program trains and evaluates, with `arguments` of train."""
+
+    def main():
+        estimator.train(parts.train_input, **{"max_steps": np.int64(100)} | arguments)
+        estimator.evaluate(parts.eval_input)
+
+    return Port(main=main)
+
+
+@right
+def evaluation_to_the_end_of_the_data_on_the_host():
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False))
+
+
+class Watching(v1.train.SessionRunHook):
+    """A hook that needs a session from the start, and then asks for what stands outside of the loop."""
+
+    def begin(self):
+        self.step = v1.train.get_global_step()
+
+    def after_create_session(self, session, coord):
+        self.first = session.run(self.step)
+
+    def before_run(self, context):
+        assert context.session.graph is self.step.graph
+        return v1.train.SessionRunArgs([self.step, "global_step:0", self.step.op])
+
+
+@right
+def hooks_that_fetch_the_global_step():
+    hooks = [Watching(), v1.train.LoggingTensorHook(["global_step"], every_n_iter=10)]
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False), hooks=hooks)
+
+
+@right
+def hook_that_asks_the_session_itself():
+    class Asking(v1.train.SessionRunHook):
+        def before_run(self, context):
+            context.session.run(context.session.graph.get_tensor_by_name("global_step:0"))
+
+    return _called(parts.estimator(use_tpu=True, eval_on_tpu=False), hooks=[Asking()])
+
+
+@right
+def keras_in_a_scope_set_for_the_whole_program():
+    def main():
+        strategy = tf.distribute.TPUStrategy(
+            tf.distribute.cluster_resolver.TPUClusterResolver.connect("")
+        )
+        with strategy.scope():
+            base = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[8])])
+            base.trainable = False
+            model = tf.keras.Sequential(
+                [base, tf.keras.layers.Dropout(0.1), tf.keras.layers.Dense(1)]
+            )
+        model.compile("sgd", "mse")
+        model.fit(
+            np.zeros([64, 8], np.float32), np.zeros([64], np.float32), epochs=2, batch_size=64
+        )
+
+    return Port(main=main)
+
+
+def _normalised_always(averages_in=()):
+    """A model that normalises with the batch's own statistics, but in some modes; it updates no averages."""
+
+    def model_fn(features, labels, mode, params):
+        training = mode not in averages_in
+        net = v1.layers.batch_normalization(v1.layers.flatten(features), training=training)
+        return parts.spec(mode, labels, v1.layers.dense(net, 4))
+
+    return model_fn
+
+
+@right
+def batch_norm_whose_averages_no_mode_reads():
+    return _port(_normalised_always(), _image)
+
+
+def _run(port, evaluates=True, **steps):
+    """The port as a program that trains, evaluates or not, and never predicts."""
+
+    def main():
+        port.estimator.train(port.input_fn, **(steps or {"max_steps": 100}))
+        if evaluates:
+            port.estimator.evaluate(port.eval_input_fn, steps=4)
+
+    return Port(main=main)
+
+
+@right
+def batch_norm_of_a_program_that_only_trains():
+    """A later evaluation would read the averages: a note."""
+    return _run(_port(_normalised_always({EVAL, PREDICT}), _image), evaluates=False)
+
+
+@right
+def predictions_of_no_dict_in_a_program_that_never_predicts():
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(v1.layers.flatten(features))
+        if mode == PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions=logits)
+        return parts.spec(mode, labels, logits)
+
+    return _run(_port(model_fn, _image))
+
+
+@right
+def an_epoch_a_call_of_train():
+    """With as many steps as there are batches, fewer than a loop on the device has."""
+
+    def input_fn(params):
+        return parts.examples(256).shuffle(256).batch(params["batch_size"], drop_remainder=True)
+
+    return _run(Port(parts.estimator(), input_fn, parts.eval_input), steps=4)

@@ -663,3 +663,19 @@ def words_counted_once(wrong):
         return parts.logits_of(features) * tf.cast(tf.reduce_max(words) + 1, tf.float32)
 
     return _port(scaled)
+
+
+@wrong("TPU211")
+def fewer_batches_than_steps(wrong):
+    """Enough for a loop on the device, but not for the call of train."""
+
+    def input_fn(params):
+        dataset = parts.examples(256).repeat(4)
+        return dataset.batch(params["batch_size"], drop_remainder=True)  # <- TPU211
+
+    def main():
+        estimator = parts.estimator()
+        estimator.train(input_fn, max_steps=10)  # then 16 more, as many as there are batches
+        estimator.train(input_fn, max_steps=27 if wrong else 26)
+
+    return Port(main=main)

@@ -4,6 +4,33 @@ from wrong_answers import Mutant, Right, Wrong
 
 ANSWERS = {
     "0a": [
+        Mutant(", drop_remainder=True", "", "size of a batch is still unknown"),
+        Mutant("drop_remainder=True", "drop_remainder=False", "size of a batch is still unknown"),
+        Mutant('params["batch_size"]', "128", "Shapes in a batch of 4"),
+        Mutant("train_input(params).unbatch()", "train_input(params)", "Shapes in a batch of 4"),
+        Mutant("pictures.batch(", "pictures.take(7).batch(", "Pictures in five batches"),
+        Wrong("def input_after(params):\n    return input_before(params)", "NameError"),
+        Wrong(
+            "def input_after(params):\n    return next(iter(train_input(params)))",
+            "should return a dataset",
+        ),
+        Right("def input_after(params):\n    return train_input(params)"),
+        Right(
+            "input_after = lambda params: train_input(params).unbatch().batch(params['batch_size'], True)"
+        ),
+        Right("""
+            def input_after(params):
+                size = params["batch_size"]
+
+                def fixed(image, label):
+                    image.set_shape([size, *image.shape[1:]])
+                    label.set_shape([size])
+                    return image, label
+
+                return train_input(params).unbatch().batch(size).map(fixed)
+        """),
+    ],
+    "0b": [
         Wrong('on_a_tpu = {"TPU101": "B", "TPU201": "A"}', "Right: 0 of 2."),
         Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "Nothing compares the cores"),
         Wrong('on_a_tpu = {"TPU101": "D", "TPU201": "B"}', "before a single picture is read"),
@@ -11,23 +38,6 @@ ANSWERS = {
         Wrong('on_a_tpu = {"TPU101": "A"}', "Not decided yet: TPU201"),
         Wrong('on_a_tpu = ["A", "B"]', "Expected a dict"),
         Right('on_a_tpu = dict(TPU201=" b", TPU101="a")'),
-    ],
-    "0b": [
-        Mutant("return 2 * m * k * n", "return 2 * (m * k + k * n)", "sum of 5 products"),
-        Mutant("return 2 * m * k * n", "return 2 * m * k * m", "[3, 5] times [5, 7]"),
-        Right(
-            "def matmul_flop(m, k, n):\n    multiplications = additions = m * n * k\n    return multiplications + additions"
-        ),
-        Right("import numpy as np\nmatmul_flop = lambda m, k, n: 2 * np.prod([m, k, n])"),
-        Right(
-            "def per_entry(k):\n    return 2.0 * k\n\n\ndef matmul_flop(m, k, n):\n    return per_entry(k) * m * n"
-        ),
-        Right(
-            "def matmul_flop(m, k, n):\n    return sum(2 * k for row in range(m) for column in range(n))"
-        ),
-        Wrong("def matmul_flop(m, k, n):\n    return 2 * 3 * 5 * 7", "[11, 2]"),
-        Wrong("def matmul_flop(m, k, n):\n    print(2 * m * k * n)", "return missing"),
-        Wrong("def matmul_flop(m, k, n):\n    return 2 * m * k, 2 * k * n", "a number"),
     ],
     "0c": [
         Wrong("cheapest = {question: 'dry run' for question in cheapest}", "Right: 3 of 6."),
@@ -41,6 +51,12 @@ ANSWERS = {
         ),
         Wrong("cheapest |= {'does every op exist on a TPU?': 'gpu'}", "is not one of cpu, dry run"),
         Wrong("cheapest = 'dry run'", "Expected a dict"),
+        # A CPU can train with rounded operands, and only a TPU shows its own rounding: both are accepted
+        Right("cheapest |= {'does it learn as well with products in bfloat16?': 'cpu'}"),
+        Wrong(
+            "cheapest |= {'does it learn as well with products in bfloat16?': 'dry run'}",
+            "on a machine that can round",
+        ),
         Right("cheapest = {question: answer.upper() for question, answer in cheapest.items()}"),
     ],
 }

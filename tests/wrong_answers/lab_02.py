@@ -3,7 +3,7 @@
 import re
 import textwrap
 
-from wrong_answers import Mutant, Right, Wrong
+from wrong_answers import Mutant, Right, Wrong, edited
 
 
 def evaluating(body: str, before: str = "") -> str:
@@ -20,9 +20,15 @@ def evaluating(body: str, before: str = "") -> str:
 """
 
 
-def with_setting(name: str, value: str) -> str:
-    """A cell: the solution's settings with another value."""
-    return f"settings = {{**settings, {name!r}: {value}}}"
+def making(body: str) -> str:
+    """A cell with a make_port of that body."""
+    inner = textwrap.indent(textwrap.dedent(body).strip(), " " * 4)
+    return f'def make_port(model, settings, use_tpu=False, name="local"):\n{inner}\n'
+
+
+def writing(program: str) -> str:
+    """A cell that writes port.py."""
+    return f"%%writefile port.py\n{textwrap.dedent(program).strip()}\n"
 
 
 def with_letter(port: str, letter: str) -> str:
@@ -39,7 +45,10 @@ FUNCTION = """def metric_fn(labels, logits):
 
 
 """
-FIX = "train_op = optimizer.apply_gradients(gradients, tf.train.get_global_step())"
+SICK = "momentum.apply_gradients("
+FIXED = "optimizer.apply_gradients("
+SAVE = 'settings["may_lose"] // settings["loop"] * settings["loop"]'
+TRAIN = 'settings["cores"] * settings["examples_per_core"]'
 
 ANSWERS = {
     "2a": [
@@ -62,6 +71,18 @@ ANSWERS = {
         """),
         Mutant('if params["use_tpu"]:', 'if not params["use_tpu"]:', "one copy"),
         Mutant("    return optimizer\n", "", "return missing"),
+        # The notebook's tpu is v1.estimator.tpu
+        Mutant("v1.tpu.Cross", "tpu.Cross", "write v1.tpu.CrossShardOptimizer"),
+        Mutant(
+            'AdamOptimizer(params["learning_rate"])',
+            'AdamOptimizer(params["learning_rate"], beta1=0.5)',
+            "beta1 and beta2 are Adam's defaults",
+        ),
+        Mutant(
+            'AdamOptimizer(params["learning_rate"])',
+            'AdamOptimizer(params["learning_rate"], beta2=0.99)',
+            "beta1 and beta2 are Adam's defaults",
+        ),
         Mutant('AdamOptimizer(params["learning_rate"])', "AdamOptimizer()", "learning_rate"),
         Mutant("v1.train.AdamOptimizer(", "v1.train.GradientDescentOptimizer(", "Adam"),
         Mutant("v1.train.AdamOptimizer(", "tf.keras.optimizers.Adam(", "Keras optimizer cannot"),
@@ -247,63 +268,285 @@ ANSWERS = {
             ),
             "a pair: the function, not called",
         ),
+        # The loss of the model's graph
+        Mutant(
+            "v1.metrics.mean(losses)",
+            "v1.metrics.mean(v1.losses.get_total_loss())",
+            "send the loss of each example",
+        ),
         # The class of each row is not taken
         Mutant("tf.argmax(logits, axis=1)", "logits", "compares classes with classes"),
         Mutant("tf.argmax(logits, axis=1)", "tf.argmax(logits)", "compares classes with classes"),
     ],
     "2c": [
-        Wrong(with_setting("train_batch_size", "128"), "a core gets 16, not 128"),
-        Wrong(with_setting("eval_batch_size", "45"), "evaluates 45 digits"),
-        Wrong(with_setting("iterations_per_loop", "40"), "1.235% of the time goes to returns"),
-        Wrong(with_setting("iterations_per_loop", "500"), "the log changes only at its end"),
-        Wrong(with_setting("save_checkpoints_steps", "1000"), "goes to writing them"),
-        Wrong(with_setting("save_checkpoints_steps", "60_000"), "20 minutes"),
-        # Due at 24,750, written at the end of the loop, 24,800
-        Right(with_setting("save_checkpoints_steps", "24_750")),
-        Wrong(
-            with_setting("save_checkpoints_steps", "24_700"), "1.002% of the time goes to writing"
-        ),
-        Wrong(
-            "settings['checkpoint_steps'] = settings.pop('save_checkpoints_steps')",
-            "missing: save_checkpoints_steps; unknown: checkpoint_steps",
-        ),
-        Right("settings = {name: np.int32(value) for name, value in settings.items()}"),
-        Wrong(with_setting("iterations_per_loop", "49"), "1.010% of the time goes to returns"),
-        Wrong(with_setting("save_checkpoints_steps", "30e3"), "whole number"),
-        Wrong("settings = [1024, 360, 100, 30_000]", "should be a dict"),
         Right(
-            "settings = {**settings, 'iterations_per_loop': 50, 'save_checkpoints_steps': 25_000}"
+            making("""
+            config = {"tpu_config": tpu.TPUConfig(settings["loop"])}
+            if use_tpu:
+                config["cluster"] = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+            loops, _ = divmod(settings["may_lose"], settings["loop"])
+            config |= {"save_checkpoints_steps": loops * settings["loop"]}
+            config = tpu.RunConfig(model_dir=tempfile.mkdtemp(), **config)
+            sizes = {f"{mode}_batch_size": settings["held_out"] for mode in ("eval", "predict")}
+            sizes["train_batch_size"] = settings["examples_per_core"] * settings["cores"]
+            return tpu.TPUEstimator(
+                params=dict(learning_rate=settings["learning_rate"]), model_fn=model, config=config, use_tpu=use_tpu, **sizes
+            )
+            """)
         ),
-        Right("settings = dict(settings, save_checkpoints_steps=45_000)"),
+        # Helper functions, a folder by the Estimator, version 1's names
+        Right("""
+            import math
+
+
+            def resolver_of(name):
+                return v1.distribute.cluster_resolver.TPUClusterResolver(name)
+
+
+            def interval(loop, most):
+                return loop * math.floor(most / loop)
+
+
+            def config_of(settings, cluster):
+                loop = settings["loop"]
+                steps = interval(loop, settings["may_lose"])
+                tpu_config = v1.estimator.tpu.TPUConfig(iterations_per_loop=loop, num_shards=settings["cores"])
+                return v1.estimator.tpu.RunConfig(tpu_config, cluster=cluster, save_checkpoints_steps=steps)
+
+
+            make_port = lambda model, settings, use_tpu=False, name="local": v1.estimator.tpu.TPUEstimator(
+                model,
+                tempfile.mkdtemp(),
+                config_of(settings, resolver_of(name) if use_tpu else None),
+                {"learning_rate": settings["learning_rate"], "comment": "of our own"},
+                use_tpu,
+                settings["cores"] * settings["examples_per_core"],
+                settings["held_out"],
+                settings["held_out"],
+            )
+        """),
+        # A model_fn around the model; the Estimator's own temporary folder; sums by a loop
+        Right(
+            making("""
+            def model_fn(features, labels, mode, params):
+                return model(features, labels, mode, params)
+
+            steps = 0
+            while steps + settings["loop"] <= settings["may_lose"]:
+                steps += settings["loop"]
+            cluster = None
+            if use_tpu is True:
+                cluster = tf.distribute.cluster_resolver.TPUClusterResolver(name)
+            return tpu.TPUEstimator(
+                model_fn,
+                config=tpu.RunConfig(
+                    save_checkpoints_steps=steps, cluster=cluster, log_step_count_steps=settings["loop"],
+                    tpu_config=tpu.TPUConfig(iterations_per_loop=settings["loop"]),
+                ),
+                use_tpu=bool(use_tpu),
+                train_batch_size=sum([settings["examples_per_core"]] * settings["cores"]),
+                eval_batch_size=settings["held_out"],
+                predict_batch_size=settings["held_out"],
+                params={"learning_rate": settings["learning_rate"]},
+            )
+            """)
+        ),
+        Mutant("tpu.RunConfig(", "tf.estimator.RunConfig(", re.compile("cluster|tpu_config")),
+        Wrong(
+            making("""
+            config = tf.estimator.RunConfig(tempfile.mkdtemp(), save_checkpoints_steps=100)
+            return tpu.TPUEstimator(model, config=config, use_tpu=use_tpu, train_batch_size=1024)
+            """),
+            "make a tpu.RunConfig",
+        ),
+        Wrong(
+            making("""
+            config = tf.estimator.RunConfig(tempfile.mkdtemp(), save_checkpoints_steps=100)
+            return tf.estimator.Estimator(model, config=config, params={"learning_rate": 0.003})
+            """),
+            "make a tpu.TPUEstimator",
+        ),
+        Mutant("cluster=resolver(name) if use_tpu else None", "cluster=None", "has no cluster"),
+        Mutant(
+            "cluster=resolver(name) if use_tpu else None",
+            "cluster=resolver(name)",
+            "no TPU to find",
+        ),
+        Mutant("resolver(name) if", 'resolver("local") if', "another TPU than `name`"),
+        Mutant(
+            "cluster=resolver(name) if use_tpu else None",
+            "master=name if use_tpu else None",
+            "master= expects",
+        ),
+        Mutant(
+            "resolver(name) if use_tpu else None",
+            "resolver(name) if not use_tpu else None",
+            "has no cluster",
+        ),
+        Mutant(
+            "use_tpu=use_tpu,",
+            "use_tpu=True,",
+            "With use_tpu=False, TPUEstimator gets use_tpu=True",
+        ),
+        Mutant(
+            "        use_tpu=use_tpu,\n", "", "With use_tpu=False, TPUEstimator gets use_tpu=True"
+        ),
+        Mutant(
+            "use_tpu=use_tpu,",
+            "use_tpu=False,",
+            "With use_tpu=True, TPUEstimator gets use_tpu=False",
+        ),
+        Mutant(
+            '        tpu_config=tpu.TPUConfig(iterations_per_loop=settings["loop"]),\n',
+            "",
+            "TPUConfig's default",
+        ),
+        Mutant(
+            'iterations_per_loop=settings["loop"]', "iterations_per_loop=100", "settings want 70"
+        ),
+        Mutant('iterations_per_loop=settings["loop"]', "num_shards=8", "The loop has 2 steps"),
+        Mutant(
+            'iterations_per_loop=settings["loop"]',
+            'iterations_per_loop=settings["loop"], num_shards=8',
+            "there are 16 cores: omit it",
+        ),
+        Mutant(SAVE, 'settings["may_lose"]', "written at step 45,100"),
+        Mutant(f"save_checkpoints_steps={SAVE}", "save_checkpoints_secs=600", "say it in steps"),
+        Mutant(f"        save_checkpoints_steps={SAVE},\n", "", "every 600 seconds"),
+        Mutant(SAVE, 'settings["loop"]', "more often than a loss of 45,050 steps"),
+        Mutant(
+            SAVE,
+            '-(-settings["may_lose"] // settings["loop"]) * settings["loop"]',
+            "may cost more than 45,050",
+        ),
+        Mutant(SAVE, "45_000", "written at step 45,010"),
+        Mutant(
+            TRAIN, 'settings["examples_per_core"]', "train_batch_size is 128, the share of one core"
+        ),
+        Mutant(TRAIN, "1024", "train_batch_size is 1,024, not what settings want"),
+        Mutant(f"        train_batch_size={TRAIN},\n", "", "train_batch_size is missing"),
+        Mutant(
+            'eval_batch_size=settings["held_out"]',
+            'eval_batch_size=settings["held_out"] // settings["cores"]',
+            "eval_batch_size is 45, the share of one core",
+        ),
+        Mutant('        eval_batch_size=settings["held_out"],\n', "", "eval_batch_size is missing"),
+        Mutant(
+            '        predict_batch_size=settings["held_out"],\n',
+            "",
+            "predict_batch_size is missing",
+        ),
+        Mutant(
+            '        params={"learning_rate": settings["learning_rate"]},\n',
+            "",
+            'params["learning_rate"]',
+        ),
+        Mutant(
+            'settings["learning_rate"]}', "0.003}", "the learning rate 0.003; settings want 0.5"
+        ),
+        Mutant(
+            '{"learning_rate": settings["learning_rate"]}',
+            'settings | {"batch_size": 1024}',
+            "hand over the learning rate only",
+        ),
+        Mutant("        model,\n", "        model_fn,\n", "does not call `model`"),
+        Mutant('tempfile.mkdtemp(prefix="digits-")', '"run"', "share a model_dir"),
+        Mutant("    return tpu.TPUEstimator(", "    tpu.TPUEstimator(", "return missing"),
+        Mutant("resolver(name) if", "resolver.connect(name) if", "contacts the TPU"),
     ],
     "2d": [
-        Wrong(with_letter("plain optimizer", "B"), "plain optimizer: not B. With one copy the sum"),
-        Wrong(with_letter("plain optimizer", "D"), "each of eight copies"),
+        Wrong(with_letter("never wrapped", "B"), "never wrapped: not B. With one copy the sum"),
+        Wrong(with_letter("never wrapped", "D"), "each of eight copies"),
+        Wrong(with_letter("always wrapped", "A"), "Which machine has it?"),
         Wrong(with_letter("plain spec", "A"), "TPUEstimator accepts an EstimatorSpec on a CPU"),
+        Wrong(with_letter("fixed batch", "C"), "How many rows does model_fn get here"),
         Wrong(with_letter("plain RunConfig", "B"), "TPUConfig"),
-        Wrong(with_letter("plain Estimator", "B"), "Which class of spec"),
-        Wrong(with_letter("batch of 1,020", "A"), "127.5"),
         Wrong(with_letter("loop of 2", "C"), "The steps stay the same"),
-        Wrong(with_letter("loop of 2", "E"), "is not one of A, B, C, D"),
+        Wrong(with_letter("loop of 2", "F"), "is not one of A, B, C, D, E"),
         Wrong("outcomes = {'plain spec': 'B'}", "Not decided yet"),
         Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),
     ],
     "2e": [
-        Wrong("curves_diagnosis = {41: 'B'}", "Line 41 is correct. The wrapper is there"),
-        Wrong("curves_diagnosis = {43: 'B'}", "divides the loss by the number of cores"),
-        Wrong("curves_diagnosis = {46: 'C'}", "not for the reason that you give"),
-        Wrong("curves_diagnosis = {}", "The fault is not found yet"),
-        Wrong("curves_treatment = {}", "TPU201"),
+        Wrong(edited("curves"), "The program is as it was."),
         Wrong(
-            f"curves_treatment = {{40: 'momentum = tf.train.AdamOptimizer(0.05)', 46: {FIX!r}}}",
+            edited("curves", ("2.0 if", "1.0 if")), re.compile("TPU201.*The fault is not at", re.S)
+        ),
+        Wrong(
+            edited("curves", (SICK, FIXED), ("2.0 if", "1.0 if")),
             "not what the same weights should give",
         ),
         Wrong(
-            f"curves_treatment = {{44: 'faster = 1.0', 46: {FIX!r}}}",
+            edited(
+                "curves",
+                (SICK, FIXED),
+                (
+                    'tf.train.MomentumOptimizer(params["learning_rate"], 0.9)',
+                    "tf.train.AdamOptimizer(0.05)",
+                ),
+            ),
             "not what the same weights should give",
         ),
+        Wrong(
+            edited("curves", (SICK, FIXED), (' if params["use_tpu"] else momentum', "")),
+            "wrap the optimizer only if params['use_tpu']",
+        ),
+        Wrong(edited("curves", (SICK, FIXED), (".shuffle(512)", "")), "shuffle"),
+        Wrong('curves_reason = "A"', "The reason is not A"),
+        Wrong('curves_reason = "Z"', "one of the letters A to E"),
+        Right('curves_reason = " b"'),
         Right(
-            "curves_treatment = {46: 'step = tf.train.get_global_step()\\ntrain_op = optimizer.apply_gradients(gradients, step)'}"
+            edited(
+                "curves",
+                (
+                    f"    train_op = {SICK}gradients, tf.train.get_global_step())",
+                    "    step = tf.train.get_global_step()\n    train_op = optimizer.apply_gradients(gradients, step)",
+                ),
+            )
         ),
+        # The sum by hand, where the gradients are changed: apply_gradients of the inner optimizer is right then
+        Right(
+            edited(
+                "curves",
+                (
+                    "        gradients.append(",
+                    '        if params["use_tpu"]:\n'
+                    "            gradient = tf.tpu.cross_replica_sum(gradient)\n"
+                    "        gradients.append(",
+                ),
+            )
+        ),
+        # One name for both optimizers
+        Right(
+            edited(
+                "curves",
+                (
+                    "optimizer = tf.tpu.CrossShardOptimizer(momentum) if",
+                    "momentum = optimizer = tf.tpu.CrossShardOptimizer(momentum) if",
+                ),
+            )
+        ),
+    ],
+    "2f": [
+        Mutant('("local") if USE_TPU else None', '("local") if False else None', "has no cluster"),
+        Mutant("use_tpu=USE_TPU,", "use_tpu=False,", "hand the flag over to it"),
+        Mutant(
+            "    tpu_config=tpu.TPUConfig(iterations_per_loop=50),\n", "", "TPUConfig's default"
+        ),
+        Mutant(", steps=1)", ")", "Pass steps to evaluate"),
+        Mutant('"eval_batch_size": 48', '"eval_batch_size": 32', "16 of 48 held-out examples"),
+        Mutant(
+            "        optimizer = v1.tpu.CrossShardOptimizer(optimizer)\n",
+            "        pass\n",
+            "TPU201",
+        ),
+        Mutant('if params["use_tpu"]:', "if True:", "wrap the optimizer only if params['use_tpu']"),
+        Mutant(", max_steps=100)", ")", "Pass steps or max_steps to train"),
+        Mutant(
+            'tpu.RunConfig(\n    cluster=resolver("local") if USE_TPU else None,\n',
+            "tf.estimator.RunConfig(\n",
+            "RunConfig",
+        ),
+        Wrong(writing("import sys\nprint(sys.argv)"), "without calling train and evaluate"),
+        Wrong(writing("import sys\ndef main(:"), "is not Python yet: line 2"),
     ],
 }

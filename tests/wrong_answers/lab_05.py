@@ -5,7 +5,7 @@ import re
 from wrong_answers import Mutant, Right, Wrong
 
 _UNKNOWN = """            if label not in self.numbers:
-                raise Reject(f"unknown label {label}")
+                raise RejectError(f"unknown label {label}")
 """
 _5A = f"""
 class ToExample(beam.DoFn):
@@ -18,8 +18,17 @@ class ToExample(beam.DoFn):
         try:
             path, label, data = read_row(line, self.folder)
 {_UNKNOWN}            yield make_example(data, path, self.numbers[label], label)
-        except Reject as reject:
+        except RejectError as reject:
             yield beam.pvalue.TaggedOutput("rejects", (line, str(reject)))
+"""
+_5B = r"""
+def convert(rows_csv, to_example, output, shards=4):
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        made = pipeline | beam.io.ReadFromText(rows_csv) | beam.ParDo(to_example).with_outputs("rejects", main="examples")
+        examples = made.examples
+        _ = examples | beam.io.WriteToTFRecord(f"{output}/train", file_name_suffix=".tfrecord", num_shards=shards)
+        lines = made.rejects | beam.Map("\t".join)
+        _ = lines | beam.io.WriteToText(f"{output}/rejects.tsv", shard_name_template="")
 """
 _5C = """
 def parse(record):
@@ -33,7 +42,7 @@ ANSWERS = {
     "5a": [
         Mutant("enumerate(labels, 1)", "enumerate(labels)", "lines count from 1"),
         Mutant(
-            'raise Reject(f"unknown label {label}")',
+            'raise RejectError(f"unknown label {label}")',
             "return",
             re.compile("an unknown label.*nothing"),
         ),
@@ -57,21 +66,21 @@ ANSWERS = {
             "self.setup()\n            path, label, data = read_row(line, self.folder)",
             "setup",
         ),
-        # Split() on the labels file, returns lists
+        # Returns lists
         Right(r"""
 class ToExample(beam.DoFn):
     def __init__(self, folder, labels_file):
         self.folder, self.labels_file = str(folder), str(labels_file)
     def setup(self):
-        names = Path(self.labels_file).read_text().split()
+        names = Path(self.labels_file).read_text().strip().split("\n")
         self.numbers = {name: n + 1 for n, name in enumerate(names)}
     def process(self, line):
         try:
             path, label, data = read_row(line, self.folder)
             if label not in self.numbers:
-                raise Reject(f"unknown label {label}")
+                raise RejectError(f"unknown label {label}")
             return [make_example(data, path, self.numbers[label], label)]
-        except Reject as reject:
+        except RejectError as reject:
             return [beam.pvalue.TaggedOutput("rejects", (line, str(reject)))]
 """),
         # FileSystems, dict zip, try except else
@@ -80,19 +89,19 @@ class ToExample(beam.DoFn):
     def __init__(self, folder, labels_file):
         self.folder, self.labels_file = str(folder), str(labels_file)
     def setup(self):
-        with FileSystems.open(self.labels_file) as file:
-            names = file.read().decode().splitlines()
+        with tf.io.gfile.GFile(self.labels_file) as file:
+            names = file.read().splitlines()
         self.number_of = dict(zip(names, range(1, len(names) + 1)))
     def _example(self, line):
         path, label, data = read_row(line=line, folder=self.folder)
         number = self.number_of.get(label)
         if number is None:
-            raise Reject(f"{label!r} is not among the labels")
+            raise RejectError(f"{label!r} is not among the labels")
         return make_example(data=data, filename=path, label=number, text=label)
     def process(self, line):
         try:
             example = self._example(line)
-        except Reject as why:
+        except RejectError as why:
             yield beam.pvalue.TaggedOutput("rejects", (line, str(why)))
         else:
             yield example
@@ -111,25 +120,60 @@ class ToExample(beam.DoFn):
             try:
                 number = self.labels.index(label) + 1
             except ValueError:
-                raise Reject("no such class: " + label)
+                raise RejectError("no such class: " + label)
             result = make_example(data, path, number, label)
-        except Reject as e:
+        except RejectError as e:
             result = beam.pvalue.TaggedOutput(tag="rejects", value=(line, e.args[0]))
         yield result
 """),
         # Except Exception
         Wrong(
-            _5A.replace("except Reject", "except Exception"),
+            _5A.replace("except RejectError", "except Exception"),
             "could become rejects without an error. Catch",
         ),
         # Except KeyError around all
         Wrong(
-            _5A.replace(_UNKNOWN, "").replace("except Reject", "except (Reject, KeyError)"),
+            _5A.replace(_UNKNOWN, "").replace(
+                "except RejectError", "except (RejectError, KeyError)"
+            ),
             "a whole data set could become rejects without an error. Catch",
+        ),
+        # A class name with a space
+        Wrong(
+            _5A.replace("splitlines()", "split()"),
+            "'IMG 1.JPG,oxeye daisy', process yields: expected",
+        ),
+        # Paths in small letters
+        Wrong(
+            _5A.replace("read_row(line,", "read_row(line.lower(),"),
+            "process yields",
+        ),
+        Wrong(
+            _5A.replace("make_example(data, path,", "make_example(data, path.lower(),"),
+            "'filename': 'img 1.jpg'",
+        ),
+        # Labels in small letters
+        Wrong(
+            _5A.replace("{name: n", "{name.lower(): n"),
+            "line 3",
+        ),
+        # Bytes in the place of text
+        Wrong(
+            _5A.replace("self.numbers[label], label)", "self.numbers[label], label.encode())"),
+            re.compile("AttributeError.*it is a good row"),
+        ),
+        # An example of one's own, with names that no reader looks for
+        Wrong(
+            _5A.replace(
+                "yield make_example(data, path, self.numbers[label], label)",
+                "yield tf.train.Example(features=tf.train.Features(feature={'encoded': tf.train.Feature("
+                "bytes_list=tf.train.BytesList(value=[data]))})).SerializeToString()",
+            ),
+            "an example without the features image/channels",
         ),
         # Labels sorted
         Wrong(
-            _5A.replace("= Path", "= sorted(Path").replace("lines()", "lines())"), "label of line 2"
+            _5A.replace("= Path", "= sorted(Path").replace("lines()", "lines())"), "label of line 3"
         ),
         # Newline left on the labels
         Wrong(
@@ -142,33 +186,114 @@ class ToExample(beam.DoFn):
         # The exception object instead of the reason's text
         Wrong(
             _5A.replace("str(reject)", "reject"),
-            "not the pair (line, reason), both strings: ('a.jpg,rosses', Reject(",
+            "not the pair (line, reason), both strings: ('IMG 1.JPG,rosses', RejectError(",
         ),
     ],
     "5b": [
-        # Another order of the branches
-        Right(
-            "rows_treatment = {23: '''if label not in self.numbers:\n    yield self.reject(line, 'no class')\n    return''', 24: ''}"
+        Right(_5B),
+        # Written as one expression, run() by hand
+        Right(r"""
+def convert(rows_csv, to_example, output, shards=4):
+    p = beam.Pipeline(runner="FnApiRunner")
+    good, bad = p | "read" >> beam.io.ReadFromText(rows_csv) | beam.ParDo(to_example).with_outputs("rejects", main="ok")
+    good | "good" >> beam.io.tfrecordio.WriteToTFRecord(output + "/train", num_shards=shards, file_name_suffix=".tfrecord")
+    bad | beam.MapTuple(lambda row, why: f"{row}\t{why}") | beam.io.WriteToText(output + "/rejects.tsv", num_shards=1, shard_name_template="")
+    p.run().wait_until_finish()
+"""),
+        # Outputs by key, Create, an options object, paths of pathlib
+        Right(r"""
+from apache_beam.options.pipeline_options import PipelineOptions
+def convert(rows_csv, to_example, output, shards=4):
+    lines = Path(rows_csv).read_text().splitlines()
+    with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as root:
+        results = root | beam.Create(lines) | beam.ParDo(to_example).with_outputs()
+        results[None] | beam.io.WriteToTFRecord(
+            file_path_prefix=str(Path(output) / "train"), file_name_suffix=".tfrecord", num_shards=shards)
+        tsv = results["rejects"] | beam.Map(lambda pair: "\t".join(pair))
+        tsv | beam.io.WriteToText(str(Path(output) / "rejects"), file_name_suffix=".tsv", shard_name_template="")
+"""),
+        # Beam's default runner, which is told what it is in the text below the lab
+        Right(_5B.replace('runner="FnApiRunner"', "")),
+        # Two steps of the pipeline, rejects with FlatMap
+        Right(r"""
+class Lines(beam.DoFn):
+    def process(self, pair):
+        yield pair[0] + "\t" + pair[1]
+def convert(rows_csv, to_example, output, shards=4):
+    def sinks(made):
+        made["examples"] | beam.io.WriteToTFRecord(f"{output}/train", beam.coders.BytesCoder(), ".tfrecord", shards)
+        made["rejects"] | beam.ParDo(Lines()) | beam.io.WriteToText(f"{output}/rejects.tsv", shard_name_template="")
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        rows = pipeline | beam.io.ReadFromText(rows_csv, skip_header_lines=0)
+        sinks(rows | beam.ParDo(to_example).with_outputs("rejects", main="examples"))
+"""),
+        Mutant(", num_shards=shards", ", num_shards=4", "With shards=3"),
+        Mutant(", num_shards=shards", "", "With shards=3"),
+        Mutant(
+            ', shard_name_template=""',
+            "",
+            "in one file named rejects.tsv; yours wrote rejects.tsv-00000",
         ),
-        # The line above, which the fault may be taken for
-        Right("rows_diagnosis = {24: 'e'}"),
-        # The helper that returns, too
-        Wrong("rows_diagnosis = {19: 'E'}", "This method has no yield"),
-        # A header that nobody skips
-        Wrong("rows_diagnosis = {47: 'C'}", "skips no header"),
-        # The right line for another reason
-        Wrong("rows_diagnosis = {24: 'A'}", "not for the reason"),
-        # The row goes on after it was rejected
-        Wrong("rows_treatment = {24: 'yield self.reject(line, label)'}", "KeyError"),
-        # The bad rows are passed over in another way
-        Wrong("rows_treatment = {24: 'return'}", "The lines of rejects.tsv"),
-        # A class for all of them
+        Mutant(', file_name_suffix=".tfrecord"', "", "train-00000-of-00003.tfrecord"),
+        Mutant(
+            r'made.rejects | beam.Map("\t".join)',
+            "made.rejects | beam.Map(str)",
+            "the row, a tab and the reason",
+        ),
+        Mutant(r'"\t".join', "lambda pair: pair[0]", "the row, a tab and the reason"),
+        Mutant("ReadFromText(rows_csv)", "ReadFromText(rows_csv, skip_header_lines=1)", "twice"),
+        Mutant("made.examples |", "made.examples | beam.Distinct() |", "each row with an example"),
+        Mutant("lines | beam.io", "lines | beam.Distinct() | beam.io", "one bad row twice"),
+        Mutant(
+            "WriteToTFRecord(",
+            "WriteToTFRecord(compression_type='gzip', file_path_prefix=",
+            "without compression",
+        ),
+        Mutant(
+            "ParDo(to_example)",
+            "ParDo(ToExample('.', rows_csv))",
+            "does ParDo run the DoFn `to_example`?",
+        ),
+        # The pipeline is built, and never run
         Wrong(
-            "rows_treatment = {23: '', 24: '', 32: 'yield self.record(path, data, self.numbers.get(label, 0))'}",
-            "rejects.tsv",
+            _5B.replace(
+                'with beam.Pipeline(runner="FnApiRunner") as pipeline:',
+                'pipeline = beam.Pipeline(runner="FnApiRunner")\n    if True:',
+            ),
+            "has the pipeline run?",
         ),
-        # Not a program any more
-        Wrong("rows_treatment = {24: 'yield self.reject(line, label'}", "SyntaxError"),
+        # Examples as lines of text
+        Wrong(
+            _5B.replace(
+                "beam.io.WriteToTFRecord(",
+                "'text' >> beam.io.WriteToText(coder=beam.coders.BytesCoder(), file_path_prefix=",
+            ),
+            "cannot read the files of examples",
+        ),
+        # Two outputs in one
+        Wrong(
+            _5B.replace('.with_outputs("rejects", main="examples")', "")
+            .replace("made.examples", "made")
+            .replace("made.rejects", "made"),
+            re.compile("Error"),
+        ),
+        # Only the good ones
+        Wrong(
+            "\n".join(
+                line
+                for line in _5B.splitlines()
+                if "rejects.tsv" not in line and "lines =" not in line
+            ),
+            "The rejects should be in one file named rejects.tsv",
+        ),
+        # Rejects among the examples
+        Wrong(
+            _5B.replace(
+                "examples = made.examples",
+                'examples = (made.examples, made.rejects | "b" >> beam.Map(lambda pair: pair[0].encode())) | beam.Flatten()',
+            ),
+            "not one of the examples that the DoFn yields",
+        ),
     ],
     "5c": [
         Mutant("tf.int32) - 1", "tf.int32)", "from 0"),
@@ -178,11 +303,6 @@ class ToExample(beam.DoFn):
             "float32",
         ),
         Mutant("tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)", "image", "static shape"),
-        Mutant(
-            "tf.image.resize(image, [SIZE, SIZE])",
-            "tf.image.resize_with_crop_or_pad(image, SIZE, SIZE)",
-            "squeezed",
-        ),
         Mutant(
             'tf.cast(example["image/class/label"], tf.int32)',
             'example["image/class/label"]',
@@ -228,6 +348,33 @@ def parse(record):
     image = tf.image.resize(image, [SIZE, SIZE], tf.image.ResizeMethod.NEAREST_NEIGHBOR)
     return image, tf.cast(e["image/class/label"], "int32") - 1
 """),
+        # Letterboxed, by whatever way
+        Wrong(
+            _5C.replace(
+                "tf.image.resize(image, [SIZE, SIZE])",
+                "tf.image.resize_with_pad(image, SIZE, SIZE)",
+            ),
+            "black bars at two edges",
+        ),
+        Wrong(
+            _5C.replace(
+                "tf.image.resize(image, [SIZE, SIZE])",
+                "tf.image.resize_with_pad(image, SIZE, SIZE, method='area', antialias=True)",
+            ),
+            "the picture was padded",
+        ),
+        Wrong(
+            _5C.replace(
+                "tf.image.resize(image, [SIZE, SIZE])",
+                "tf.image.pad_to_bounding_box(tf.image.resize(image, [SIZE, SIZE], preserve_aspect_ratio=True), 0, 0, SIZE, SIZE)",
+            ),
+            "The bottom left",
+        ),
+        # Scaled before the cast
+        Wrong(
+            _5C.replace("tf.cast(image, tf.uint8)", "tf.cast(image / 255, tf.uint8)"),
+            "comes out black",
+        ),
         # The number instead of its name
         Wrong(_5C.replace("SIZE, SIZE", "96, 96"), "use SIZE, not its value"),
         # Cuts from what is larger
@@ -251,6 +398,9 @@ def parse(record):
     "5d": [
         Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'flowers': (1, 'C')}"),
         Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'flowers': (1, 'C')}"),
+        # In GB and in kB
+        Wrong("decisions['ImageNet'] = (64, 'A')", "64 files of 2.31 GB: each host reads"),
+        Wrong("decisions['flowers'] = (8, 'C')", "8 files of 500 kB are so small"),
         Mutant("1024", "1000", "cannot be shared evenly by 64 hosts"),
         Mutant("1024", "64", "reads a single file"),
         Mutant("1024", "128", "100 to 200 MB are possible"),

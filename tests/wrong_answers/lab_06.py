@@ -5,26 +5,229 @@ import re
 from wrong_answers import Mutant, Right, Wrong
 
 _6A = r"""
-def make_cached_input_fn(files):
-    def input_fn(params):
-        dataset = read(files)
-        dataset = dataset.map(whole, num_parallel_calls=AUTOTUNE)
-        dataset = dataset.cache().shuffle(1024).repeat()
-        dataset = dataset.batch(params["batch_size"], drop_remainder=True)
-        return dataset.prefetch(AUTOTUNE)
-    return input_fn
+def read(pattern, training):
+    names = tf.data.Dataset.list_files(pattern, shuffle=training)
+    return names.interleave(tf.data.TFRecordDataset, cycle_length=8, num_parallel_calls=8, deterministic=not training)
+"""
+_6B = r"""
+def input_fn(params):
+    dataset = read(params['pattern'], True)
+    dataset = dataset.shuffle(1024).repeat()
+    dataset = dataset.map(random_view, num_parallel_calls=AUTOTUNE)
+    dataset = dataset.batch(params["batch_size"], drop_remainder=True)
+    return dataset.prefetch(AUTOTUNE)
+"""
+_6C = r"""
+def cached_input_fn(params):
+    dataset = read(params['pattern'], True)
+    dataset = dataset.map(whole, num_parallel_calls=AUTOTUNE)
+    dataset = dataset.cache().shuffle(1024).repeat()
+    dataset = dataset.batch(params["batch_size"], drop_remainder=True)
+    return dataset.prefetch(AUTOTUNE)
 """
 _DRAW = "tf.unstack(tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int32))"
+_CUT = "tf.image.crop_to_bounding_box(image, top, left, SIZE, SIZE), label"
 
-_TOO_FAR = "top, left = tf.unstack(tf.random.uniform([2], KEPT, KEPT + 1, tf.int32))"
 
-
-def _treated(text: str, line: int = 22) -> str:
-    return f"crops_treatment = {{{line}: {text!r}}}"
+def _crop(*lines: str) -> str:
+    """A whole random_crop of these lines, which ends with the cut of the solution."""
+    body = "\n".join(f"    {line}" for line in (*lines, f"return {_CUT}"))
+    return f"def random_crop(image, label):\n{body}\n"
 
 
 ANSWERS = {
     "6a": [
+        Right(_6A),
+        # Names by glob, shuffled by a dataset
+        Right(r"""
+def read(pattern, training):
+    paths = sorted(tf.io.gfile.glob(pattern))
+    names = tf.data.Dataset.from_tensor_slices(paths)
+    if training:
+        names = names.shuffle(len(paths))
+    def records(path):
+        return tf.data.TFRecordDataset(path, buffer_size=8 * 1024 * 1024)
+    return names.interleave(records, cycle_length=10, block_length=2, num_parallel_calls=AUTOTUNE, deterministic=not training)
+"""),
+        # Options, and deterministic where nothing is said
+        Right(r"""
+def read(pattern, training):
+    if not training:
+        return tf.data.Dataset.list_files(pattern, shuffle=False).interleave(
+            lambda name: tf.data.TFRecordDataset(name), cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE)
+    options = tf.data.Options()
+    options.deterministic = False
+    names = tf.data.Dataset.list_files(pattern)
+    return names.interleave(tf.data.TFRecordDataset, 8, 1, tf.data.AUTOTUNE).with_options(options)
+"""),
+        # Several readers in TFRecordDataset itself, in evaluation
+        Right(r"""
+def read(pattern, training):
+    names = tf.data.Dataset.list_files(pattern, shuffle=training)
+    if training:
+        return names.apply(tf.data.experimental.parallel_interleave(tf.data.TFRecordDataset, cycle_length=8, sloppy=True))
+    return tf.data.TFRecordDataset(names, num_parallel_reads=8)
+"""),
+        # list_files as it is
+        Mutant(
+            "pattern, shuffle=training",
+            "pattern",
+            "In evaluation the order changes from pass to pass",
+        ),
+        Mutant("shuffle=training", "shuffle=True, seed=1", "In evaluation the order changes"),
+        Mutant(
+            "shuffle=training",
+            "shuffle=False",
+            "In training every epoch begins with the same files",
+        ),
+        Mutant("cycle_length=8,", "", "takes the number of this machine's cores"),
+        Mutant("cycle_length=8,", "cycle_length=2,", "cycle_length=2: eight files should be read"),
+        Mutant("num_parallel_calls=AUTOTUNE,", "", "reads only one file at a time"),
+        Mutant(
+            "num_parallel_calls=AUTOTUNE,",
+            "num_parallel_calls=1,",
+            "num_parallel_calls=1 reads one file at a time",
+        ),
+        Mutant("num_parallel_calls=AUTOTUNE,", "num_parallel_calls=2,", "of the 8 files at most 2"),
+        Mutant(
+            "deterministic=not training", "deterministic=False", "depends on which reader is faster"
+        ),
+        Mutant("deterministic=not training", "deterministic=True", "makes the other readers wait"),
+        Mutant(
+            "deterministic=not training", "deterministic=training", "makes the other readers wait"
+        ),
+        # Shuffled once, by Python
+        Wrong(
+            r"""
+import random
+def read(pattern, training):
+    paths = tf.io.gfile.glob(pattern)
+    random.shuffle(paths) if training else paths.sort()
+    names = tf.data.Dataset.from_tensor_slices(paths)
+    return names.interleave(tf.data.TFRecordDataset, cycle_length=8, num_parallel_calls=8, deterministic=not training)
+""",
+            "shuffled again in each epoch",
+        ),
+        # No interleave
+        Wrong(
+            "def read(pattern, training):\n"
+            "    return tf.data.TFRecordDataset(tf.data.Dataset.list_files(pattern, shuffle=training))",
+            "read one after the other",
+        ),
+        # The names, and not what is in the files
+        Wrong(
+            "def read(pattern, training):\n    return tf.data.Dataset.list_files(pattern, shuffle=training)",
+            "read one after the other",
+        ),
+        # Without end
+        Wrong(
+            _6A.replace("training)\n", "training).repeat()\n").replace(
+                "training).repeat()\n    return", "training)\n    return"
+            ),
+            "yours gives 480",
+        ),
+        # Some of the files
+        Wrong(
+            _6A.replace("shuffle=training)", "shuffle=training).take(8)"),
+            "yours gives 48, 48 of them different",
+        ),
+        # Parsed already
+        Wrong(
+            _6A.replace("deterministic=not training)", "deterministic=not training).map(parse)"),
+            "read should give records",
+        ),
+        # A list of paths, as before
+        Wrong(_6A.replace("list_files(pattern,", "from_tensor_slices(pattern,"), "TypeError"),
+    ],
+    "6b": [
+        Right(_6B),
+        # Parsed first, then shuffled, a number of calls
+        Right(r"""
+def input_fn(params):
+    def views(jpeg, label):
+        part = tf.concat([tf.zeros([2], tf.int32), tf.io.extract_jpeg_shape(jpeg)[:2]], 0)
+        image = tf.image.decode_and_crop_jpeg(jpeg, part, channels=3)
+        return tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8), label
+    batch = params["batch_size"]
+    encoded = read(params['pattern'], training=True).map(parse).shuffle(buffer_size=2_000)
+    return encoded.repeat(-1).map(views, os.cpu_count(), deterministic=False).batch(batch, True).prefetch(2)
+"""),
+        # Fused, as the lectures write it
+        Right(r"""
+def input_fn(params):
+    mixed = read(params['pattern'], True).shuffle(1024).repeat(None)
+    both = tf.data.experimental.map_and_batch(random_view, params["batch_size"], num_parallel_calls=4, drop_remainder=True)
+    return mixed.apply(both).prefetch(tf.data.AUTOTUNE)
+"""),
+        # The encoded records kept in memory
+        Right(_6B.replace(".shuffle(1024)", ".cache().shuffle(1024)")),
+        # A batch in parallel
+        Right(_6B.replace("drop_remainder=True", "drop_remainder=True, num_parallel_calls=2")),
+        # Repeated, then shuffled
+        Wrong(
+            _6B.replace(".shuffle(1024).repeat()", ".repeat().shuffle(1024)"),
+            re.compile(r"of the first 300 pictures only \d+ are different. Shuffle first"),
+        ),
+        # One thread beside
+        Wrong(
+            _6B.replace("num_parallel_calls=AUTOTUNE", "num_parallel_calls=1"),
+            "num_parallel_calls=1 decodes one picture at a time",
+        ),
+        Wrong(_6B.replace(", num_parallel_calls=AUTOTUNE", ""), "works on one picture at a time"),
+        # Decoded pictures in the buffer
+        Wrong(
+            _6B.replace(".shuffle(1024).repeat()", "").replace(
+                "AUTOTUNE)\n    dataset = dataset.batch",
+                "AUTOTUNE).shuffle(1024).repeat()\n    dataset = dataset.batch",
+            ),
+            "shuffle stands below the decoding",
+        ),
+        # The same views in each epoch
+        Wrong(
+            _6B.replace(".shuffle(1024).repeat()", ".shuffle(1024)").replace(
+                "num_parallel_calls=AUTOTUNE)", "num_parallel_calls=AUTOTUNE).cache().repeat()"
+            ),
+            "keeps the views of the first epoch",
+        ),
+        # The pictures of the first pipeline
+        Wrong(_6B.replace("random_view", "naive_example"), "random_view makes uint8 of SIZE"),
+        # Of the last rung
+        Wrong(_6B.replace("random_view", "whole"), "random_view makes uint8 of SIZE"),
+        Wrong(_6B.replace(".shuffle(1024)", ""), "Nothing is shuffled"),
+        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(64)"), "it should hold many batches"),
+        Wrong(_6B.replace(".repeat()", ""), "The dataset ends after the first epoch"),
+        Wrong(_6B.replace(".repeat()", ".repeat(12)"), "call repeat() without a number"),
+        Wrong(_6B.replace("drop_remainder=True", ""), "without drop_remainder=True"),
+        Wrong(_6B.replace('params["batch_size"]', "BATCH"), 'params["batch_size"]'),
+        Wrong(_6B.replace(".prefetch(AUTOTUNE)", ""), "The last transform should be prefetch"),
+        Wrong(
+            _6B.replace("dataset.prefetch(AUTOTUNE)", "dataset").replace(
+                "True)\n    dataset = dataset.shuffle",
+                "True).prefetch(AUTOTUNE)\n    dataset = dataset.shuffle",
+            ),
+            "yours is batch",
+        ),
+        Wrong(
+            _6B.replace(".repeat()", "").replace(
+                "return dataset.prefetch", "return dataset.repeat().prefetch"
+            ),
+            "every epoch drops the pictures that do not fill a batch. Repeat",
+        ),
+        # Read as before
+        Wrong(
+            _6B.replace(
+                "read(params['pattern'], True)",
+                "tf.data.TFRecordDataset(tf.io.gfile.glob(params['pattern']))",
+            ),
+            "one after the other",
+        ),
+        # Read as for evaluation: it takes four files of many
+        Wrong(
+            _6B.replace("read(params['pattern'], True)", "read(params['pattern'], True).take(40)"),
+            "yours gives 40, 40 of them",
+        ),
+    ],
+    "6c": [
         Mutant(
             ".map(whole, num_parallel_calls=AUTOTUNE).cache()",
             ".cache().map(whole, num_parallel_calls=AUTOTUNE)",
@@ -32,181 +235,227 @@ ANSWERS = {
         ),
         Mutant("num_parallel_calls=AUTOTUNE).cache()", "num_parallel_calls=AUTOTUNE)", "no cache"),
         Mutant("map(whole, num_parallel_calls=AUTOTUNE)", "map(whole)", "one picture at a time"),
-        Mutant(".map(whole,", ".map(decoded,", "fix the crop"),
+        Mutant(
+            "map(whole, num_parallel_calls=AUTOTUNE)",
+            "map(whole, num_parallel_calls=1)",
+            "num_parallel_calls=1 decodes one picture at a time",
+        ),
+        Mutant(".map(whole,", ".map(random_view,", "fix the crop"),
         Mutant("drop_remainder=True", "drop_remainder=False", "drop_remainder"),
         Mutant('batch(params["batch_size"],', "batch(BATCH,", 'params["batch_size"]'),
         Mutant(".prefetch(AUTOTUNE)", "", "should be prefetch"),
-        Mutant("read(files)", "tf.data.TFRecordDataset(files)", "one after the other"),
+        Mutant(
+            'read(params["pattern"], training=True)',
+            "tf.data.TFRecordDataset(tf.io.gfile.glob(params['pattern']))",
+            "one after the other",
+        ),
         Mutant(
             """.cache()
-        images = images.shuffle(1024).repeat()
-        return images.batch(params["batch_size"], drop_remainder=True).prefetch""",
+    images = images.shuffle(1024).repeat()
+    return images.batch(params["batch_size"], drop_remainder=True).prefetch""",
             """
-        images = images.batch(params["batch_size"], drop_remainder=True).cache()
-        return images.shuffle(1024).repeat().prefetch""",
+    images = images.batch(params["batch_size"], drop_remainder=True).cache()
+    return images.shuffle(1024).repeat().prefetch""",
             "single pictures",
         ),
         # The one that the wrong ones below are made from
-        Right(_6A),
-        # Repeat, then shuffle
-        Right(r"""
-def make_cached_input_fn(files):
-    def input_fn(params):
-        kept = read(files).map(lambda r: whole(r), num_parallel_calls=4, deterministic=False).cache()
-        return kept.repeat().shuffle(2000).batch(params["batch_size"], drop_remainder=True).prefetch(4)
-    return input_fn
-"""),
+        Right(_6C),
         # Parse and decode apart, apply
         Right(r"""
-def make_cached_input_fn(files):
+def cached_input_fn(params):
     def decode(jpeg, label):
         return decode_image(jpeg, KEPT), label
     def training(batch_size):
         return lambda ds: ds.shuffle(512).repeat().batch(batch_size, True).prefetch(1)
-    def input_fn(params):
-        ds = read(files).map(parse).map(decode, num_parallel_calls=AUTOTUNE)
-        return ds.cache("").apply(training(params["batch_size"]))
-    return input_fn
+    ds = read(params['pattern'], True).map(parse).map(decode, num_parallel_calls=AUTOTUNE)
+    return ds.cache("").apply(training(params["batch_size"]))
 """),
-        # As the lectures write it
+        # A lambda, cores by number, any order of decoding
         Right(r"""
-def make_cached_input_fn(files):
-    def input_fn(params):
-        paths = tf.data.Dataset.from_tensor_slices(files)
-        records = paths.apply(tf.data.experimental.parallel_interleave(
-            tf.data.TFRecordDataset, cycle_length=4, sloppy=True))
-        images = records.map(whole, num_parallel_calls=os.cpu_count()).cache()
-        return images.shuffle(10_000).repeat().batch(params["batch_size"], drop_remainder=True).prefetch(2)
-    return input_fn
+def cached_input_fn(params):
+    images = read(params['pattern'], training=True).map(lambda r: whole(r), num_parallel_calls=os.cpu_count(), deterministic=False)
+    return images.cache().shuffle(10_000).repeat().batch(params["batch_size"], drop_remainder=True).prefetch(2)
 """),
         # Cached in a file
-        Right(_6A.replace(".cache()", '.cache(tempfile.mkdtemp() + "/kept")')),
+        Right(_6C.replace(".cache()", '.cache(tempfile.mkdtemp() + "/kept")')),
+        # Repeat, then shuffle
+        Wrong(
+            _6C.replace(".shuffle(1024).repeat()", ".repeat().shuffle(1024)"),
+            re.compile(r"of the first 300 pictures only \d+ are different. Shuffle first"),
+        ),
         # A cache of the first 128 pictures only
         Wrong(
-            _6A.replace(".cache()", ".take(128).cache()"), "yours gives 125, 125 of them different"
-        ),
-        # The first four files only
-        Wrong(
-            _6A.replace("read(files)", "read(files[:4])"), "yours gives 20, 20 of them different"
+            _6C.replace(".cache()", ".take(128).cache()"), "yours gives 125, 125 of them different"
         ),
         # The first record of each file only
         Wrong(
-            _6A.replace(
-                "read(files)",
-                "tf.data.Dataset.from_tensor_slices(files).interleave("
+            _6C.replace(
+                "read(params['pattern'], True)",
+                "tf.data.Dataset.list_files(params['pattern']).interleave("
                 "lambda f: tf.data.TFRecordDataset(f).take(1), num_parallel_calls=AUTOTUNE)",
             ),
             "yours gives 50, 50 of them different",
         ),
-        # Each file twice
-        Wrong(_6A.replace("read(files)", "read(files + files)"), "yours gives 600, 300 of them"),
+        # Each record twice
+        Wrong(
+            _6C.replace(
+                "read(params['pattern'], True)",
+                "read(params['pattern'], True).concatenate(read(params['pattern'], True))",
+            ),
+            "yours gives 600, 300 of them",
+        ),
         # Cache after shuffle
         Wrong(
-            _6A.replace(".cache().shuffle(1024)", ".shuffle(1024).cache()"),
+            _6C.replace(".cache().shuffle(1024)", ".shuffle(1024).cache()"),
             "No shuffle stands below the cache",
         ),
         # Cache after repeat
         Wrong(
-            _6A.replace(".cache().shuffle(1024).repeat()", ".shuffle(1024).repeat().cache()"),
+            _6C.replace(".cache().shuffle(1024).repeat()", ".shuffle(1024).repeat().cache()"),
             "repeat stands above the cache, which never fills",
         ),
         # Repeat after the batch
         Wrong(
-            _6A.replace(".repeat()", "").replace(
+            _6C.replace(".repeat()", "").replace(
                 "return dataset.prefetch(AUTOTUNE)", "return dataset.repeat().prefetch(AUTOTUNE)"
             ),
             "every epoch drops the pictures that do not fill a batch. Repeat",
         ),
         # No repeat
-        Wrong(_6A.replace(".repeat()", ""), "The dataset ends after the first epoch"),
+        Wrong(_6C.replace(".repeat()", ""), "The dataset ends after the first epoch"),
         # Ten epochs
-        Wrong(_6A.replace(".repeat()", ".repeat(10)"), "call repeat() without a number"),
+        Wrong(_6C.replace(".repeat()", ".repeat(10)"), "call repeat() without a number"),
         # A buffer smaller than many batches
-        Wrong(_6A.replace("shuffle(1024)", "shuffle(32)"), "it should hold many batches"),
+        Wrong(_6C.replace("shuffle(1024)", "shuffle(32)"), "it should hold many batches"),
         # Not reshuffled
         Wrong(
-            _6A.replace("shuffle(1024)", "shuffle(1024, reshuffle_each_iteration=False)"),
+            _6C.replace("shuffle(1024)", "shuffle(1024, reshuffle_each_iteration=False)"),
             "With reshuffle_each_iteration=False every epoch has the",
         ),
     ],
-    "6b": [
-        Right(_treated(f"place = {_DRAW}\ntop, left = place")),
+    "6d": [
+        # TensorFlow's own crop
         Right(
-            _treated(
-                "top = tf.random.uniform([], maxval=KEPT - SIZE, dtype=tf.int32)\n"
-                "left = tf.random.uniform([], maxval=KEPT - SIZE, dtype=tf.int32)"
+            "def random_crop(image, label):\n    return tf.image.random_crop(image, [SIZE, SIZE, 3]), label\n"
+        ),
+        # Two draws, and a slice
+        Right("""
+def random_crop(image, label):
+    top = tf.random.uniform([], maxval=KEPT - SIZE + 1, dtype=tf.int32)
+    left = tf.random.uniform([], maxval=KEPT - SIZE + 1, dtype=tf.int32)
+    return tf.slice(image, [top, left, 0], [SIZE, SIZE, 3]), label
+"""),
+        # Real numbers, rounded down
+        Right(
+            _crop(
+                "place = tf.cast(tf.random.uniform([2]) * (KEPT - SIZE + 1), tf.int32)",
+                "top, left = place[0], place[1]",
             )
         ),
-        # TensorFlow's own crop, in the place of both lines
+        # Stateless, with a seed that is drawn
         Right("""
-crops_diagnosis = {22: "d"}
-crops_treatment = {22: "return tf.image.random_crop(image, [SIZE, SIZE, 3]), label", 23: ""}
+def random_crop(image, label):
+    seed = tf.random.uniform([2], 0, 2**30, dtype=tf.int32)
+    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], seed), label
 """),
-        # The cache, which stands where it should
-        Wrong("crops_diagnosis = {30: 'C'}", "What stands above it, parse, draws nothing"),
-        # NumPy's other numbers, which do no harm
-        Wrong("crops_diagnosis = {28: 'D'}", "that does no harm"),
-        # The right line for another reason
-        Wrong("crops_diagnosis = {22: 'E'}", "not for the reason"),
-        # Python's random numbers in NumPy's place
+        # A slice whose shape is stated
+        Right("""
+def random_crop(image, label):
+    place = tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int64, seed=3)
+    part = image[place[0]:place[0] + SIZE, place[1]:place[1] + SIZE]
+    return tf.ensure_shape(part, [SIZE, SIZE, 3]), label
+"""),
+        # As the colleague
         Wrong(
-            _treated("top, left = hash(str(image)) % 9, 3"), "still cropped at the same position"
+            _crop("top, left = np.random.randint(0, KEPT - SIZE + 1, 2)"),
+            "cut at the same place. map calls your function once",
         ),
-        # Beyond the edge; the line that is quoted is none of the checker's
         Wrong(
-            _treated(_TOO_FAR), re.compile(r"fails\. InvalidArgumentError((?! At line ).)*$", re.S)
+            _crop("import random", "top, left = random.randrange(33), random.randrange(33)"),
+            "map calls your function once",
+        ),
+        # A generator of NumPy's
+        Wrong(
+            _crop(
+                "rng = np.random.default_rng()",
+                "top, left = (int(n) for n in rng.integers(0, 33, 2))",
+            ),
+            "map calls your function once",
+        ),
+        # A fixed seed
+        Wrong(
+            "def random_crop(image, label):\n"
+            "    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], [1, 2]), label\n",
+            "what a fixed seed gives",
+        ),
+        # Along the diagonal
+        Wrong(_crop(f"top, left = {_DRAW}", "top = left"), "drawn independently of each other"),
+        Wrong(
+            _crop(f"top, _ = {_DRAW}", "left = KEPT - SIZE - top"),
+            "drawn independently of each other",
+        ),
+        # One axis only
+        Wrong(_crop(f"top, left = 16, {_DRAW}[0]"), "the crops should move along both axes"),
+        # Off by one
+        Wrong(
+            _crop(f"top, left = {_DRAW.replace(' + 1', '')}"),
+            "[32] never came (maxval itself is never drawn)",
+        ),
+        Wrong(
+            _crop(f"top, left = {_DRAW.replace('[2], 0', '[2], 1')}"),
+            "[0] never came (some places are left out)",
+        ),
+        # Only corners
+        Wrong(
+            _crop(f"top, left = {_DRAW}", "top, left = top // 16 * 16, left // 16 * 16"),
+            "some places are left out",
+        ),
+        # Beyond the edge
+        Wrong(
+            _crop("top, left = tf.unstack(tf.random.uniform([2], 0, KEPT, tf.int32))"),
+            "reaches beyond the picture",
         ),
         # Python for each picture
         Wrong(
-            _treated(
-                "top, left = tf.unstack(tf.numpy_function(lambda: np.random.randint(0, 33, 2), [], tf.int64))"
+            _crop(
+                "top, left = tf.unstack(tf.numpy_function(lambda: np.int32(np.random.randint(0, 33, 2)), [], tf.int32), 2)"
             ),
-            "numpy_function calls Python, which a remote host cannot run",
+            "calls Python for each picture",
         ),
-        # One axis only
+        # No static shape
         Wrong(
-            _treated("top, left = 16, tf.random.uniform([], 0, KEPT - SIZE + 1, tf.int32)"),
-            "along one axis only",
+            _crop(f"top, left = {_DRAW}").replace(
+                f"return {_CUT}", "return image[top:top + SIZE, left:left + SIZE], label"
+            ),
+            "static shape",
         ),
-        # The crop goes above the cache
+        # Another size for each picture
         Wrong(
-            f"crops_treatment = {{22: 'top, left = {_DRAW}', "
-            "30: 'images = records.map(parse, num_parallel_calls=AUTOTUNE)', "
-            "31: 'images = images.map(crop).cache().shuffle(1024).repeat()'}",
-            "still cropped at the same position",
+            _crop(f"top, left = {_DRAW}").replace(
+                f"return {_CUT}", "return tf.image.resize(image[top:, left:], [SIZE, SIZE]), label"
+            ),
+            "uint8",
         ),
-        # No cache at all
         Wrong(
-            f"crops_treatment = {{22: 'top, left = {_DRAW}', 30: 'images = records.map(parse)'}}",
-            "no longer cached",
+            _crop(f"top, left = {_DRAW}").replace(
+                f"return {_CUT}",
+                "return tf.cast(tf.image.resize(image[top:, left:], [SIZE, SIZE]), tf.uint8), label",
+            ),
+            "it was resized, turned, or changed",
         ),
-        # Not a program any more
-        Wrong(_treated("top, left = tf.random.uniform([2], 0, 33"), "SyntaxError"),
+        # Flipped as well
+        Wrong(
+            _crop(f"top, left = {_DRAW}").replace(
+                "box(image,", "box(tf.image.random_flip_left_right(image),"
+            ),
+            "it was resized, turned, or changed",
+        ),
+        # Without the label
+        Wrong(
+            _crop(f"top, left = {_DRAW}").replace(", label\n", "\n"),
+            "a pair, the crop and the label",
+        ),
         # A tensor cannot be unpacked in a graph
-        Wrong(_treated("top, left = tf.random.uniform([2])"), "fails"),
-    ],
-    "6c": [
-        Right("""
-decisions = dict(zip(["petals", "digits", "scenes", "scans"], zip((4.0, 40.0, 40.0, 4.0), "abcd")))
-"""),
-        Right("""
-cores = lambda rate, ms: rate * ms / 1000
-decisions = {"scans": (cores(500, 8), "D"), "scenes": (cores(40_000, 1), "C"),
-             "digits": (cores(40_000, 1), "B"), "petals": (cores(2000, 2), "A")}
-"""),
-        Right("decisions = {job: list(pair) for job, pair in decisions.items()}"),
-        Wrong("decisions['petal'] = decisions.pop('petals')", "missing: petals; unknown: petal"),
-        Mutant('(4, "A")', '(1, "A")', "petals: the cores for 2,000 images/s at 2 ms"),
-        Mutant('(4, "A")', '(4000, "A")', "a core has 1,000 ms of CPU time"),
-        Mutant('(4, "A")', '(4, "C")', "most of its cores are idle"),
-        Mutant('(4, "A")', '(4, "B")', "200 GB, and 60 GB are free"),
-        Mutant('(4, "A")', '(4, "E")', "prefetch decodes no picture faster"),
-        Mutant('(40, "B")', '(40, "A")', "all 16 cores are busy already"),
-        Mutant('(40, "B")', '(40, "C")', "fit into memory"),
-        Mutant('(40, "C")', '(40, "B")', "98 GB, and 60 GB are free"),
-        Mutant('(40, "C")', '(40, "D")', "wait for input 60 %"),
-        Mutant('(4, "D")', '(4, "C")', "a faster input changes nothing"),
-        Mutant('(4, "D")', '(4, "X")', "not one of the letters"),
-        Mutant('(4, "D")', "'D'", "expected a pair"),
+        Wrong(_crop("top, left = tf.random.uniform([2], 0, 33, tf.int32)"), re.compile("Error")),
     ],
 }

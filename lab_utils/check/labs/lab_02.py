@@ -1,16 +1,22 @@
 """The checks of lab 02, the four changes."""
 
-from collections.abc import Callable, Mapping
-from numbers import Integral
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.metrics import values_of_metrics
-from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.labs.own_port import check_port
+from lab_utils.check.labs.treatment import enter_program, read_program
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.same import show
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import as_wrong, expect, expect_keys, other_names, returns
+from lab_utils.check.tools import as_wrong, expect, other_names, returns
 from lab_utils.dry_run.inspect import replicas
+from lab_utils.dry_run.inspect import settings as settings_of
 from lab_utils.estimator import tf, tpu, v1
 
 
@@ -40,7 +46,12 @@ def optimizer(make_optimizer: Callable) -> Cases:
     """Adam, wrapped on a TPU only."""
     on_cpu, on_tpu = ({"learning_rate": 0.5, "use_tpu": use} for use in (False, True))
     keras = "A Keras optimizer cannot be wrapped: use v1.train.AdamOptimizer."
-    with tf.Graph().as_default(), v1.Session() as session:
+    module = (
+        "`tpu` is v1.estimator.tpu here, the module of TPUEstimator. CrossShardOptimizer stands in another one: "
+        "write v1.tpu.CrossShardOptimizer."
+    )
+    other_module = as_wrong("no attribute 'CrossShardOptimizer'", module, (AttributeError,))
+    with other_module, tf.Graph().as_default(), v1.Session() as session:
         plain = make_optimizer(on_cpu)
         with as_wrong("Keras", keras):
             cross_shard = make_optimizer(on_tpu)
@@ -56,18 +67,35 @@ def optimizer(make_optimizer: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         session.run(step)
         change, share = 2.0 - session.run(variable), session.run(gradient)
+        on_a_cpu = _update(session.graph)
     yield "What one of eight cores contributes to a gradient of 3", share
     yield 'A first step of Adam moves a variable by params["learning_rate"]', change, 1e-3
     # What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that.
     with tf.Graph().as_default() as graph, replicas(8):
         variable = v1.get_variable("variable", initializer=2.0)
         make_optimizer(on_tpu).apply_gradients([(tf.constant(3.0), variable)])
-    update = next(op for op in graph.get_operations() if "Apply" in op.type)
+    update = _update(graph)
     yield 'With params["use_tpu"] the update op of the wrapped optimizer', update.type
-    rate = tf.get_static_value(update.inputs[5])
-    rate = 0.5 if rate is None else float(rate)
-    yield 'With params["use_tpu"] the learning rate is params["learning_rate"] unchanged', rate
+    yield (
+        'With params["use_tpu"] the learning rate is params["learning_rate"] unchanged',
+        _rate(update),
+    )
+    for use_tpu, each in ((False, on_a_cpu), (True, update)):
+        decays = [tf.get_static_value(tensor) for tensor in each.inputs[6:8]]
+        label = f"With use_tpu {str(use_tpu).lower()} beta1 and beta2 are Adam's defaults"
+        yield label, [None if decay is None else float(decay) for decay in decays], 1e-4
     return "A CPU gets Adam, and a TPU gets Adam with summed gradients."
+
+
+def _update(graph: tf.Graph) -> tf.Operation:
+    """The op that changes a variable."""
+    return next(op for op in graph.get_operations() if "Apply" in op.type)
+
+
+def _rate(update: tf.Operation) -> float:
+    """The learning rate of an update by Adam; 0.5, as it should be, where it is computed."""
+    rate = tf.get_static_value(update.inputs[5])
+    return 0.5 if rate is None else float(rate)
 
 
 def _kind(optimizer: v1.train.Optimizer) -> str:
@@ -121,7 +149,14 @@ def eval_spec(model_fn: Callable) -> Cases:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
         runs = [session.run([spec.loss, tensors], batch) for batch in batches]
     order = "metric_fn gets the tensors in the order of the list, or by the keys of the dict: do its parameters fit?"
-    with as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
+    losses = (
+        "metric_fn runs in a graph of its own, which holds no loss of the model: send the loss of each example, and "
+        "take the mean there."
+    )
+    with (
+        as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order),
+        as_wrong("at least one Tensor|No losses|non-empty", losses),
+    ):
         metrics = values_of_metrics(function, [arrays for _, arrays in runs], ("accuracy", "nats"))
     yield "The loss of a batch, the mean cross-entropy", runs[1][0], 1e-3
     for name in ("accuracy", "nats"):
@@ -134,50 +169,206 @@ def _logits(images: tf.Tensor) -> tf.Tensor:
     return 8.0 * tf.reshape(images, [-1, 64])[:, :10]
 
 
-_STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the share
+_ADDRESS = "grpc://10.0.0.2:8470"  # which a resolver takes as it is, without asking the cloud
+_WANTED = (
+    {
+        "cores": 8,
+        "examples_per_core": 128,
+        "held_out": 360,
+        "loop": 100,
+        "may_lose": 45_050,
+        "learning_rate": 0.003,
+    },
+    {
+        "cores": 16,
+        "examples_per_core": 24,
+        "held_out": 352,
+        "loop": 70,
+        "may_lose": 1000,
+        "learning_rate": 0.5,
+    },
+)
+
+
+class _Called(Exception):
+    """Raised by the model_fn that stands in for the learner's."""
+
+
+def _model(features: Any, labels: Any, mode: str, params: Any) -> None:
+    raise _Called
 
 
 @todo(
     "2c",
     hints=(
-        "Does the constructor expect the batch size of one core or that of all cores?",
-        "How many steps must a loop have so that a return of 10 ms takes 1 % of the time? How many steps take 2 s?",
-        "Do the same for checkpoints. At which steps can the host write a checkpoint, if it runs only between loops?",
+        "Build it from the inside: which object holds the loop, which one holds that object, and which one gets that?",
+        "Are the sizes in `settings` those of one core or of all? Which of them does the constructor expect?",
+        "How many whole loops fit into `may_lose` steps?",
     ),
-    why="Each cost sets a lower bound, and what you accept to lose sets an upper one. A checkpoint "
-    "waits for the end of the loop in which it is due.",
+    why="The resolver and the loop belong to the RunConfig, the sizes to the Estimator. A checkpoint waits for the end "
+    "of the loop in which it is due, so its interval is a multiple of the loop.",
 )
-def run_settings(settings: Mapping) -> str:
-    """Numbers within the bounds that the text gives."""
-    names = ("train_batch_size", "eval_batch_size", "iterations_per_loop", "save_checkpoints_steps")
-    expect_keys(settings, names, "settings")
-    for name, value in settings.items():
-        whole = isinstance(value, Integral) and value > 0
-        expect(whole, f"{name} should be a whole number, at least 1; yours is {value!r}.")
-    train, evaluation, loop, save = (settings[name] for name in names)
-    core = "The constructor expects global sizes, for all eight cores"
-    expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
-    expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
-    returns_ = _RETURN / (loop * _STEP + _RETURN)
-    message = f"With a loop of {loop}, {returns_:.3%} of the time goes to returns to the host; allow at most 1 %."
-    expect(returns_ <= _SHARE, message)
-    message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log changes only at its end."
-    expect(loop * _STEP <= 2.0, message)
-    save = -(-save // loop) * loop  # the end of the loop in which a checkpoint is due
-    saves = _SAVE / (save * _STEP + _SAVE)
-    message = f"With a checkpoint every {save} steps, {saves:.3%} of the time goes to writing them; allow at most 1 %."
-    expect(saves <= _SHARE, message)
-    message = f"{save} steps are {save * _STEP / 60:.0f} minutes: a crash could lose all of them."
-    expect(save * _STEP <= 15 * 60, message)
-    return f"Returns cost {returns_:.1%}, checkpoints {saves:.1%}, a crash {save * _STEP / 60:.0f} minutes at most."
+def port_of_a_model(make_port: Callable) -> str:
+    """Each argument of what it makes, for two settings, with and without a TPU."""
+    folders = []
+    for wanted in _WANTED:
+        for use_tpu in (True, False):
+            with _explained():
+                port = make_port(_model, dict(wanted), use_tpu, _ADDRESS)
+            _expect_port(port, wanted, use_tpu)
+            folders.append(port.model_dir)
+    with _explained():
+        default = make_port(_model, dict(_WANTED[0]))
+    local = "Without its last two arguments, make_port should make a port with use_tpu=False."
+    expect(not settings_of(default).use_tpu, local)
+    folder = (
+        "Two calls share a model_dir: the second one would go on from the checkpoints of the first."
+    )
+    expect(len(set(folders)) == len(folders), folder)
+    return "Each argument fits the settings, with a TPU and without."
+
+
+# What exceptions of the constructors mean here.
+_MEANINGS = (
+    (
+        "`config` must be provided",
+        "The config is one of tf.estimator, which has no TPUConfig: make a tpu.RunConfig, also with use_tpu=False.",
+    ),
+    (
+        "are reserved keys",
+        "TPUEstimator adds batch_size and use_tpu to params itself: hand over the learning rate only.",
+    ),
+    (
+        "train_batch_size` cannot be",
+        "train_batch_size is missing: TPUEstimator divides it among the cores.",
+    ),
+    (
+        "Both master and cluster|Cannot set both",
+        "Two arguments say the same thing: a cluster replaces a master, and steps replace seconds.",
+    ),
+)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Context manager: exceptions of the constructors of a port say what is wrong; no TPU is contacted."""
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise Wrong(
+            "make_port contacts the TPU. A resolver is enough: the Estimator connects when it trains."
+        )
+
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+    with contextlib.ExitStack() as stack:
+        for part, message in _MEANINGS:
+            stack.enter_context(as_wrong(part, message))
+        for owner, name in (
+            (resolver, "connect"),
+            (tf.config, "experimental_connect_to_cluster"),
+            (tf.tpu.experimental, "initialize_tpu_system"),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, refuse))
+        yield
+
+
+def _expect_port(port: Any, wanted: Mapping[str, Any], use_tpu: bool) -> None:
+    """Raises `Wrong` for the first argument of a port that is not what the settings want."""
+    kind = isinstance(port, v1.estimator.Estimator) and not isinstance(port, tpu.TPUEstimator)
+    expect(not kind, "This is an Estimator for CPUs and GPUs: make a tpu.TPUEstimator.")
+    returns(port, tpu.TPUEstimator, "make_port", "a tpu.TPUEstimator")
+    made = settings_of(port)
+    message = f"With use_tpu={use_tpu}, TPUEstimator gets use_tpu={made.use_tpu}."
+    expect(bool(made.use_tpu) == use_tpu, message)
+    _expect_place(made.config, use_tpu)
+    _expect_loop(made.config, wanted)
+    _expect_sizes(made, wanted)
+    rate = (made.params or {}).get("learning_rate")
+    message = 'model_fn reads params["learning_rate"], but params do not hold it.'
+    expect(rate is not None, message)
+    message = (
+        f"params hold the learning rate {show(rate)}; settings want {wanted['learning_rate']}."
+    )
+    expect(rate == wanted["learning_rate"], message)
+    try:
+        made.model_fn(None, None, "train", dict(made.params))
+    except _Called:
+        return
+    except Exception:
+        pass
+    raise Wrong("The Estimator does not call `model`, the model_fn that make_port was given.")
+
+
+def _expect_place(config: Any, use_tpu: bool) -> None:
+    """Raises `Wrong` unless a resolver finds the TPU, where there is one to find."""
+    if not use_tpu:
+        message = "With use_tpu=False there is no TPU to find, and a resolver fails where there is none: cluster=None."
+        expect(config.cluster is None and not config.master, message)
+        return
+    message = "master= expects an address, and `name` is a name: hand a TPUClusterResolver over as cluster=."
+    expect(config.cluster is not None or not config.master, message)
+    message = (
+        "With use_tpu=True the RunConfig has no cluster: how would the program find the TPU? "
+        "TPUClusterResolver(name) does."
+    )
+    expect(config.cluster is not None, message)
+    message = "The resolver looks for another TPU than `name`."
+    expect(config.master == _ADDRESS, message)
+
+
+def _expect_loop(config: Any, wanted: Mapping[str, Any]) -> None:
+    """Raises `Wrong` unless loop and checkpoints are those wanted."""
+    loop, made = wanted["loop"], config.tpu_config.iterations_per_loop
+    default = (
+        " That is TPUConfig's default: hand a TPUConfig over to RunConfig." if made == 2 else ""
+    )
+    expect(made == loop, f"The loop has {show(made)} steps; settings want {loop}.{default}")
+    shards, cores = config.tpu_config.num_shards, wanted["cores"]
+    message = f"num_shards is {shards}, and there are {cores} cores: omit it, since TPUEstimator asks the TPU."
+    expect(shards in (None, cores), message)
+    save, most = config.save_checkpoints_steps, wanted["may_lose"]
+    message = (
+        f"A checkpoint is due every {config.save_checkpoints_secs} seconds: say it in steps, "
+        "save_checkpoints_steps of RunConfig."
+    )
+    expect(bool(save), message)
+    written = -(-save // loop) * loop
+    message = (
+        f"save_checkpoints_steps is {save:,}, and a loop has {loop} steps: the checkpoint is written at step "
+        f"{written:,}, the end of the loop in which it is due. Make it a multiple of the loop."
+    )
+    expect(save % loop == 0, message)
+    message = f"With a checkpoint every {save:,} steps, a crash may cost more than {most:,}."
+    expect(save <= most, message)
+    message = (
+        f"A checkpoint every {save:,} steps is more often than a loss of {most:,} steps asks for."
+    )
+    expect(save + loop > most, message)
+
+
+def _expect_sizes(made: Any, wanted: Mapping[str, Any]) -> None:
+    """Raises `Wrong` unless the batch sizes are the global ones."""
+    cores, held_out = wanted["cores"], wanted["held_out"]
+    whole = cores * wanted["examples_per_core"]
+    for mode, right in (("train", whole), ("eval", held_out), ("predict", held_out)):
+        size, name = made.batch_size(mode), f"{mode}_batch_size"
+        message = (
+            f"{name} is missing: a TPU's program is compiled for one batch size, in each mode."
+        )
+        expect(size is not None, message)
+        what = "the share of one core" if size * cores == right else "not what settings want"
+        message = (
+            f"{name} is {show(size)}, {what}. The constructor expects the global batch, of all {cores} cores: "
+            "it divides it itself."
+        )
+        expect(size == right, message)
 
 
 _OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
-    "plain optimizer": ("C", "With one copy the sum is the gradient. Which examples does each of eight copies use?"),
+    "never wrapped": ("C", "With one copy the sum is the gradient. Which examples does each of eight copies use?"),
+    "always wrapped": ("E", "The wrapper needs an op that sums over cores. Which machine has it?"),
     "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. How would eight cores send metrics?"),
+    "fixed batch": ("B", "How many rows does model_fn get here, and how many on each of eight cores?"),
     "plain RunConfig": ("A", "Its constructor looks for a TPUConfig. Does a RunConfig of lab 01 have one?"),
-    "plain Estimator": ("A", "Which class of spec does a plain Estimator expect from model_fn?"),
-    "batch of 1,020": ("B", "1,020 / 8 is 127.5. On which machine is the batch divided?"),
     "loop of 2": ("D", "The steps stay the same. How often does the TPU return to the host?"),
 }  # fmt: skip
 
@@ -186,22 +377,38 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
     "2d",
     hints=(
         "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
-        "Two fail at once, two fail only on a TPU, one is wrong without an error, and one is only slow.",
+        "One fails anywhere, two fail only on a TPU, one only here; one is wrong without an error, and one is slow.",
     ),
-    why="Any machine checks the classes; a mistake that concerns several copies shows only on several cores.",
+    why="Any machine checks the class of the config; a mistake that concerns several copies shows only on several "
+    "cores, and what only a TPU can do fails only on a CPU.",
 )
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
-    expect_decisions(outcomes, _OUTCOMES, "ABCD")
-    return "Two ports fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
+    expect_decisions(outcomes, _OUTCOMES, "ABCDE")
+    return "A CPU finds two of six: one that fails anywhere, and one that would run on a TPU."
 
 
-enter_patient(
+enter_program(
     "2e",
     "curves",
-    (
+    hints=(
         "Follow the gradients from the loss to the variables: which object computes them, which one applies them?",
         "CrossShardOptimizer does half of its work in compute_gradients, and the other half in apply_gradients.",
     ),
-    "The wrapper all-reduces in its apply_gradients, which the program never called.",
+    why="The wrapper all-reduces in its apply_gradients, which the program never called.",
 )
+
+
+@todo(
+    "2f",
+    hints=(
+        "Begin with a plain Estimator that trains and evaluates on this CPU. Then make the four changes, one by one.",
+        "Where does the program first know whether it is meant for a TPU? Which three places need to know it?",
+        "How many steps, times the eval_batch_size, are your held-out examples?",
+    ),
+    why="The flag reaches the Estimator, which tells model_fn by params; the resolver is made only with it.",
+    names=("port.py",),
+)
+def port_from_nothing(program: Any) -> str:
+    """A program that trains and evaluates here, and is ready for a TPU."""
+    return check_port(read_program(program, "port.py"))

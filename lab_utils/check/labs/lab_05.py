@@ -1,10 +1,11 @@
 """The checks of lab 05, TFRecords with Apache Beam."""
 
+import contextlib
 import itertools
+import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -12,23 +13,42 @@ import numpy as np
 
 from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.pictures import picture
-from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.outcome import Wrong
+from lab_utils.check.same import show
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import a, as_wrong, expect, other_names, same
+from lab_utils.check.tools import a, as_wrong, expect, other_names, reason, same
+from lab_utils.common.figures import counted, scaled
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
 from lab_utils.estimator import tf
 
+# isort: split
+from apache_beam.runners.direct.direct_runner import SwitchingDirectRunner
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
 _CORNERS = ("top left", "top right", "bottom left", "bottom right")
-_ROWS = {
-    "a.jpg,daisy": "with the label of line 2 (number 2, as lines count from 1; strip the line break)",
-    "a.jpg,roses": "with the label of line 3 (number 3, as lines count from 1; strip the line break)",
-    "a.jpg,rosses": "with an unknown label",
-    "missing.jpg,roses": "with a missing file",
-    "png.jpg,roses": "with a PNG",
-    "a.jpg": "without a label",
+_LABELS = "tulips\noxeye daisy\nRosa\n"
+_GOOD = {
+    "IMG 1.JPG,oxeye daisy": "with the label of line 2 (number 2, as lines count from 1; strip the line break)",
+    "IMG 1.JPG,Rosa": "with the label of line 3 (number 3, as lines count from 1; strip the line break)",
 }
+_BAD = {
+    "IMG 1.JPG,rosses": "with an unknown label",
+    "missing.jpg,Rosa": "with a missing file",
+    "notes.jpg,Rosa": "with a file that is not a picture",
+    "IMG 1.JPG": "without a label",
+}
+_FEATURES = (
+    *("encoded", "format", "height", "width", "channels", "colorspace", "filename"),
+    *("class/label", "class/text"),
+)
+
+
+def _write_pictures(folder: str) -> None:
+    """Writes the pictures that the rows name into a folder."""
+    Path(folder, "IMG 1.JPG").write_bytes(picture(40, 60))
+    Path(folder, "b.jpg").write_bytes(picture(60, 40))
+    Path(folder, "notes.jpg").write_text("yellow, April")
 
 
 @todo(
@@ -36,9 +56,29 @@ _ROWS = {
     hints=(
         "What is the same for all rows, and comes from a file? Read it in setup.",
         "enumerate can start at 1. What should happen before make_example, if the label has no number?",
-        "Which lines does `except Reject` guard? What does process yield then, under which tag?",
+        "Which lines does `except RejectError` guard? What does process yield then, under which tag?",
     ),
     why="A reject is data and goes out under its tag; any other exception is a bug and ends the job.",
+    slips=(
+        Slip(
+            "read_text().splitlines()",
+            "read_text().split()",
+            "A class name may hold spaces, as in `oxeye daisy`. Yours makes a class of each word, and all later "
+            "numbers move.",
+        ),
+        Slip(
+            "make_example(data, path,",
+            "make_example(data, path.lower(),",
+            "The file's name should stay as the list has it: in a bucket, small and capital letters are "
+            "different names.",
+        ),
+        Slip(
+            "read_row(line,",
+            "read_row(line.lower(),",
+            "The row should be read as it stands: in a bucket, and in labels, small and capital letters are "
+            "different names.",
+        ),
+    ),
 )
 def dofn(ToExample: type) -> Cases:
     """An example or a reject for each row; the table of labels is made once."""
@@ -49,24 +89,23 @@ def dofn(ToExample: type) -> Cases:
     again = "process reads the labels file again for every row: read it once, in setup."
     with tempfile.TemporaryDirectory() as folder:
         labels_file = Path(folder, "labels.txt")
-        Path(folder, "a.jpg").write_bytes(picture(40, 60))
-        Path(folder, "png.jpg").write_bytes(picture(40, 60, "PNG"))
+        _write_pictures(folder)
         with as_wrong("labels.txt", early, (FileNotFoundError,)):
             to_example = ToExample(folder, labels_file)
-        labels_file.write_text("tulips\ndaisy\nroses\n")
+        labels_file.write_text(_LABELS)
         to_example.setup()
         labels_file.unlink()
         with as_wrong("labels.txt", again, (FileNotFoundError,)):
-            for line, label in _ROWS.items():
+            for line, label in (_GOOD | _BAD).items():
                 yield f"For a row {label}, {line!r}, process yields", _outputs(to_example, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
         failure = mock.Mock(side_effect=bug)
-        row = mock.Mock(return_value=("a.jpg", "roses", b""))
+        row = mock.Mock(return_value=("b.jpg", "Rosa", b""))
         with other_names(ToExample.process, make_example=failure, read_row=row):
-            outputs = _outputs(to_example, "a.jpg,roses")
+            outputs = _outputs(to_example, "b.jpg,Rosa")
         message = (
-            f"A bug in make_example, an exception other than Reject, becomes {outputs}: a whole data set could become "
-            "rejects without an error. Catch Reject only, and put any other except around a single line."
+            f"A bug in make_example, an exception other than RejectError, becomes {outputs}: a whole data set could become "
+            "rejects without an error. Catch RejectError only, and put any other except around a single line."
         )
         expect(str(outputs).startswith(type(bug).__name__), message)
     return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip
@@ -85,7 +124,8 @@ def _outputs(to_example: beam.DoFn, line: str) -> Any:
     except Exception as error:
         if "labels.txt" in str(error):
             raise
-        return f"{type(error).__name__}: {error}. One such row would end the whole job; it should be a reject"
+        text = f"{type(error).__name__}: {error}. One such row would end the whole job"
+        return f"{text}; it should be a reject" if line in _BAD else f"{text}; it is a good row"
     return [_summary(output, line) for output in outputs] or "nothing: the row would be lost without a trace"  # fmt: skip
 
 
@@ -93,6 +133,9 @@ def _summary(output: Any, line: str) -> Any:
     """An example as its class and file, a reject as its tag, its row and whether it has a reason."""
     if isinstance(output, bytes):
         feature = tf.train.Example.FromString(output).features.feature
+        names = {f"image/{name}" for name in _FEATURES}
+        if lacking := sorted(names - set(feature)):
+            return f"an example without the features {', '.join(lacking)}, which the ImageNet readers expect"
         text, name = (
             feature[f"image/{key}"].bytes_list.value[0].decode()
             for key in ("class/text", "filename")
@@ -108,42 +151,113 @@ def _summary(output: Any, line: str) -> Any:
     return f'a reject under the tag "{output.tag}"'
 
 
-def _rows_arrive(program: ModuleType) -> str:
-    """Runs the colleague's job on eight rows: each must be where it belongs."""
-    good, bad = ["a.jpg,daisy", "b.jpg,roses", "a.jpg,roses"], [*list(_ROWS)[2:], "b.jpg,"]
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        for name, format in (("a.jpg", "JPEG"), ("b.jpg", "JPEG"), ("png.jpg", "PNG")):
-            Path(folder, name).write_bytes(picture(40, 60, format))
-        rows, labels = Path(folder, "rows.csv"), Path(folder, "labels.txt")
-        rows.write_text("\n".join(good + bad) + "\n")
-        labels.write_text("tulips\ndaisy\nroses\n")
-        program.convert(str(rows), folder, str(labels), f"{folder}/out")
-        rejects = Path(folder, "out/rejects.tsv").read_text().splitlines()
-        files = sorted(map(str, Path(folder, "out").glob("train-*.tfrecord")))
-        records = list(tf.data.TFRecordDataset(files).as_numpy_iterator())
-    texts = []
-    for record in records:
-        feature = tf.train.Example.FromString(record).features.feature
-        name = feature["image/filename"].bytes_list.value[0].decode()
-        texts.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
-    label = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
-    same(sorted(line.partition("\t")[0] for line in rejects), sorted(bad), label)
-    expect(all(line.partition("\t")[2] for line in rejects), "A reject has lost its reason.")
-    same(sorted(texts), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
-    return "Now every row becomes an example or a reject."
-
-
-enter_patient(
+@todo(
     "5b",
-    "rows",
-    (
-        "Which rows of the list are neither among the examples nor among the rejects? What do they have in common?",
-        "Which line should send them to the rejects? Compare it with the lines that send the others there.",
-        "After the reject, process must not go on with the same row. That takes two lines.",
+    hints=(
+        "A pipeline is a context manager: it runs where its with block ends. "
+        "What does `pipeline | transform` give, and to what is the next transform joined?",
+        "help(beam.ParDo.with_outputs): how do you name the main output, and how do you get one output of several?",
+        "help(beam.io.WriteToTFRecord): file_name_suffix, num_shards. help(beam.io.WriteToText): which "
+        "shard_name_template gives a file of exactly the name that you state?",
+        'A reject is a pair, and WriteToText writes lines. What does "\\t".join do to a pair of strings?',
     ),
-    "`yield` outputs a value and goes on; `return` ends a generator, and its value is lost.",
-    _rows_arrive,
+    why="Each output of the DoFn has its own sink. Nothing runs before the end of the with block.",
 )
+def pipeline(convert: Callable) -> str:
+    """Every row in exactly one place: a record that a reader can read, or a line with its reason."""
+    good = ["blüte 1.jpg,Rosa", "a.jpg,tulips", "B.JPG,oxeye daisy", "a.jpg,tulips", "c.jpg,tulips"]
+    bad = ["a.jpg,rosses", "a.jpg", "a.jpg"]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder, "the rows.csv")
+        rows.write_text("\n".join([*bad, *good]) + "\n", encoding="utf-8")
+        for shards in (3, 1):
+            output = Path(folder, f"out {shards}")
+            output.mkdir()
+            with _own_runner(), quiet(logging.CRITICAL):
+                convert(str(rows), _Marked(), str(output), shards)
+            _expect_records(output, shards, [_Marked.example(row) for row in good])
+            _expect_rejects(output, [f"{row}\t{_Marked.reason(row)}" for row in bad])
+    return "Every row is in exactly one place: a record in one of the shards, or a line with its reason."
+
+
+class _Marked(beam.DoFn):
+    """What the pipeline of 5b is tried with: examples and rejects by which a row is recognised."""
+
+    @staticmethod
+    def example(row: str) -> bytes:
+        """An example that holds the row."""
+        example = tf.train.Example()
+        example.features.feature["image/filename"].bytes_list.value.append(row.encode())
+        return example.SerializeToString()
+
+    @staticmethod
+    def reason(row: str) -> str:
+        """Why a row is rejected."""
+        return f"the reason of {len(row)} letters"
+
+    def process(self, line: str) -> Iterator[Any]:
+        """Yields an example for a row whose label is a class, else a reject."""
+        if line.partition(",")[2] in _LABELS.splitlines():
+            yield self.example(line)
+        else:
+            yield beam.pvalue.TaggedOutput("rejects", (line, self.reason(line)))
+
+
+def _own_runner() -> contextlib.AbstractContextManager:
+    """Context manager: Beam's default runner is the FnApiRunner, which needs nothing from the network."""
+    return mock.patch.object(
+        SwitchingDirectRunner,
+        "run_pipeline",
+        lambda _, pipeline, options: FnApiRunner().run_pipeline(pipeline, options),
+    )
+
+
+def _names(output: Path) -> str:
+    """The files of a folder in a message."""
+    names = sorted(path.name for path in output.rglob("*") if path.is_file())
+    return ", ".join(names[:6]) + (" ..." if len(names) > 6 else "") or "nothing"
+
+
+def _expect_records(output: Path, shards: int, examples: list[bytes]) -> None:
+    """Raises Wrong unless `output` holds these examples in so many TFRecord files, in any order."""
+    written = _names(output)
+    message = "Nothing was written: has the pipeline run? It runs at the end of its with block, or with run()."
+    expect(written != "nothing", message)
+    expected = [f"train-{n:05d}-of-{shards:05d}.tfrecord" for n in range(shards)]
+    files = sorted(path.name for path in output.glob("train*"))
+    message = f"With shards={shards} the files of examples should be {', '.join(expected)}; yours wrote {written}."
+    expect(files == expected, message)
+    try:
+        records = list(
+            tf.data.TFRecordDataset([str(output / name) for name in files]).as_numpy_iterator()
+        )
+    except tf.errors.DataLossError as error:
+        message = f"tf.data.TFRecordDataset cannot read the files of examples. {reason(error)}"
+        raise Wrong(
+            f"{message.split(' [Op:')[0]}. WriteToTFRecord, without compression, writes what it reads."
+        ) from None
+    expect(bool(records), "No example was written: does ParDo run the DoFn `to_example`?")
+    odd = [record for record in records if record not in examples]
+    message = f"A record is not one of the examples that the DoFn yields, but {show(odd[:1])}."
+    expect(not odd, message)
+    label = "The number of examples that were written for each row with an example (the list has one row twice)"
+    counts = {row: records.count(row) for row in examples}
+    same(list(counts.values()), [examples.count(row) for row in counts], label)
+
+
+def _expect_rejects(output: Path, lines: list[str]) -> None:
+    """Raises Wrong unless `output` holds these lines in rejects.tsv, in any order."""
+    file = output / "rejects.tsv"
+    message = f"The rejects should be in one file named rejects.tsv; yours wrote {_names(output)}."
+    expect(file.is_file(), message)
+    written = file.read_text(encoding="utf-8").splitlines()
+    message = (
+        f"A line of rejects.tsv should be the row, a tab and the reason; yours has {written[:1]}."
+    )
+    expect(all(line.count("\t") == 1 for line in written), message)
+    same(
+        sorted(written), sorted(lines), "The lines of rejects.tsv (the list has one bad row twice)"
+    )
 
 
 @todo(
@@ -158,8 +272,7 @@ enter_patient(
         Slip(
             "[SIZE, SIZE])",
             "[SIZE, SIZE]) / 255",
-            "The picture comes out black: uint8 goes from 0 to 255, so do not "
-            "scale it before the cast.",
+            "The picture comes out black: uint8 goes from 0 to 255, so do not scale it before the cast.",
         ),
         Slip(
             "tf.image.resize(image,",
@@ -169,14 +282,18 @@ enter_patient(
         Slip(
             "tf.image.resize(image,",
             "tf.image.resize(image[..., ::-1],",
-            "Red and blue are swapped: decode_jpeg gives "
-            "red, green, blue, and this order should stay.",
+            "Red and blue are swapped: decode_jpeg gives red, green, blue, and this order should stay.",
         ),
         Slip(
-            "tf.image.resize(",
-            "tf.image.resize_with_pad(",
-            "There are black bars at the edges: the picture was "
-            "padded, not squeezed into the square.",
+            "tf.image.resize(image, [SIZE, SIZE])",
+            "tf.image.resize_with_pad(image, SIZE, SIZE)",
+            "There are black bars at two edges: the picture was padded. Squeeze it into the square instead.",
+        ),
+        Slip(
+            "tf.image.resize(image, [SIZE, SIZE])",
+            "tf.image.resize_with_crop_or_pad(image, SIZE, SIZE)",
+            "The picture is not resized, but cut where it is larger than SIZE, and padded with black where it "
+            "is smaller.",
         ),
     ),
 )
@@ -207,9 +324,18 @@ def reading(parse: Callable) -> Cases:
         whole = f"of a picture whose red grows to the right and green downwards, {square}"
         ends = (slice(edge), slice(-edge, None))
         for corner, (rows, columns) in zip(_CORNERS, itertools.product(ends, ends), strict=True):
-            colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)
-            yield f"The {corner} {whole}", colour, 0.06
+            yield f"The {corner} {whole}", _colour(image[rows, columns]), 0.06
+        middle = slice(side // 3, -(side // 3))
+        yield f"The middle {whole}", _colour(image[middle, middle]), 0.06
     return "The pictures have one static shape, and the classes count from 0."
+
+
+def _colour(pixels: np.ndarray) -> np.ndarray:
+    """The mean colour of a part of a picture, from 0 to 1."""
+    mean = (
+        pixels.mean(axis=(0, 1)) if pixels.size else np.zeros(3)
+    )  # it may be smaller than asked for
+    return (mean / 255).astype(np.float32)
 
 
 _SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": (4, 1, "C")}
@@ -230,7 +356,7 @@ def deciding(decisions: dict) -> str:
         megabytes, hosts, rule = _SETS[name]
         whole = isinstance(files, int) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
-        size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"
+        size = f"{name}: {counted(files, 'file')} of {scaled(1e6 * megabytes / files, 'B')}"
         message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others."
         expect(files % hosts == 0, message)
         message = f"{size} are so small that opening them costs more than reading."

@@ -5,70 +5,239 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.pictures import picture
-from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import expect, expect_dataset, returns, same
+from lab_utils.check.tools import (
+    as_wrong,
+    expect,
+    expect_dataset,
+    returns,
+    same,
+    several,
+)
 from lab_utils.estimator import tf
 
 RECORDS = 6  # in a file
+READERS = 8  # files at a time
+_KEPT, _SIZE = 160, 128  # pixels, as in the lab
 
 
 @contextlib.contextmanager
-def files_of_records(count: int) -> Iterator[list[str]]:
-    """Files of RECORDS records; each record has a class of its own, from 1 on."""
-    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[picture(180, 240)]))
+def files_of_records(count: int, encoded: bytes = b"") -> Iterator[str]:
+    """The pattern of files of RECORDS records; each record has a class of its own, from 1 on."""
+    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded]))
     with tempfile.TemporaryDirectory() as folder:
-        paths = [str(Path(folder, f"train-{n:05d}-of-{count:05d}")) for n in range(count)]
-        for number, path in enumerate(paths):
-            with tf.io.TFRecordWriter(path) as writer:
+        for number in range(count):
+            path = Path(folder, f"train-{number:05d}-of-{count:05d}")
+            with tf.io.TFRecordWriter(str(path)) as writer:
                 for label in range(RECORDS * number + 1, RECORDS * number + RECORDS + 1):
                     label = tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))
                     features = {"image/encoded": encoded, "image/class/label": label}
                     example = tf.train.Example(features=tf.train.Features(feature=features))
                     writer.write(example.SerializeToString())
-        yield paths
+        yield f"{folder}/train-*"
 
 
 @todo(
     "6a",
     hints=(
+        "Three arguments of interleave depend on what you want: how many files, how many readers, in which order?",
+        "Which of list_files and interleave may change the order? Each has an argument that forbids it.",
+        "With cycle_length alone, how many files does interleave read at the same time?",
+    ),
+    why="A reader mostly waits, so there are more readers than cores. A fixed order makes them wait for each other, "
+    "which evaluation pays for and training does not.",
+)
+def reading(read: Callable) -> str:
+    """Every record once; several files at a time; mixed in training, in a fixed order in evaluation."""
+    files = 5 * READERS
+    with files_of_records(files) as pattern:
+        for training in (True, False):
+            dataset = read(pattern, training)
+            expect_dataset(dataset, "read")
+            spec = dataset.element_spec
+            scalar = isinstance(spec, tf.TensorSpec) and spec == tf.TensorSpec([], tf.string)
+            expect(scalar, f"read should give records, scalar strings; yours gives {spec}.")
+            with tf.Graph().as_default() as graph:
+                read(pattern, training)
+            free = dataset.options().deterministic is False
+            _expect_readers(_transforms(graph), training, free)
+            _expect_each_once(_classes(dataset.take(2 * files * RECORDS)), files * RECORDS)
+        again = read(pattern, True)
+        firsts = [{label // RECORDS for label in _classes(again.take(READERS))} for _ in range(6)]
+        message = (
+            "In training every epoch begins with the same files: their names should be shuffled again in each epoch, "
+            "which is what list_files does by default."
+        )
+        expect(len(set.union(*firsts)) > 2 * READERS, message)
+        evaluation = read(pattern, False)
+        orders = [_classes(each) for each in (evaluation, evaluation, read(pattern, False))]
+        message = "In evaluation the order changes from pass to pass: by default list_files shuffles the names of the files."
+        expect(orders[0] == orders[1] == orders[2], message)
+    return "Eight files are read at a time: in training in another order in each epoch, in evaluation in a fixed one."
+
+
+def _classes(records: tf.data.Dataset) -> list[int]:
+    """The classes of records, from 0."""
+    features = {"image/class/label": tf.io.FixedLenFeature([], tf.int64)}
+    labels = records.map(lambda record: tf.io.parse_single_example(record, features))
+    return [int(each["image/class/label"]) - 1 for each in labels.as_numpy_iterator()]
+
+
+def _expect_each_once(numbers: list[int], count: int) -> None:
+    """Raises Wrong unless each of `count` records or pictures is there once."""
+    different = len(set(numbers))
+    message = f"{count} records in {count // RECORDS} files should each come once an epoch"
+    right = len(numbers) == different == count
+    expect(right, f"{message}; yours gives {len(numbers)}, {different} of them different.")
+
+
+def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, free: bool) -> None:
+    """Raises Wrong unless several files are read at a time, in an order that fits; `free` are the options."""
+    readers = [op for name, op in transforms if name == "interleave"]
+    message = "The files are read one after the other: interleave reads several at a time."
+    expect(bool(readers), message)
+    reader, given = readers[-1], _arguments(readers[-1])
+    message = (
+        "Without num_parallel_calls, interleave takes records from several files in turn, but reads only one file at "
+        "a time: each waits for the one before."
+    )
+    expect("Parallel" in reader.type, message)
+    cycle = given["cycle_length"]
+    message = (
+        "cycle_length is left to tf.data, which takes the number of this machine's cores. A reader that waits needs no "
+        f"core: state {READERS}."
+    )
+    expect(cycle != tf.data.AUTOTUNE, message)
+    few = cycle is not None and cycle < READERS
+    expect(not few, f"cycle_length={cycle}: eight files should be read at a time.")
+    calls = given.get("num_parallel_calls")
+    message = "num_parallel_calls=1 reads one file at a time, only in another thread. tf.data.AUTOTUNE finds a number."
+    expect(calls != 1, message)
+    few = calls is not None and 1 < calls < READERS
+    message = f"num_parallel_calls={calls}: of the {cycle} files at most {calls} are read at the same time."
+    expect(not few, message)
+    order = reader.get_attr("deterministic")
+    free = order == b"false" or (order == b"default" and free)
+    message = (
+        "In training the records come in a fixed order, so a slow file makes the other readers wait: "
+        "deterministic=False lets them go on."
+    )
+    expect(free or not training, message)
+    message = "In evaluation the order depends on which reader is faster: leave deterministic as it is, or set it to True."
+    expect(training or not free, message)
+
+
+@todo(
+    "6b",
+    hints=(
+        "What does the shuffle buffer hold, if shuffle stands above the map that decodes? And below it?",
+        "What becomes of the border between two epochs, if repeat stands above shuffle?",
+        "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
+    ),
+    why="shuffle mixes small elements of one epoch, repeat fills the last batch from the next epoch, and prefetch "
+    "has a batch ready.",
+)
+def feeding(input_fn: Callable) -> str:
+    """Encoded records shuffled, repeated, decoded on several cores, in full batches, prefetched."""
+    with _pipeline(input_fn, "input_fn", 5) as (dataset, transforms, params):
+        names = [name for name, _ in transforms]
+        shape, kind = dataset.element_spec[0].shape, dataset.element_spec[0].dtype.name
+        label = "The images of a batch (random_view makes uint8 of SIZE)"
+        same([kind, shape], ["uint8", [5, _SIZE, _SIZE, 3]], label)
+        _expect_parallel_decoder(transforms)
+        caches = [op for name, op in transforms if name == "cache"]
+        message = "The cache keeps the views of the first epoch: all later epochs would see the same ones."
+        expect(not any(map(_image, caches)), message)
+        _expect_shuffle(transforms)
+        mixed = next(op for name, op in transforms if name == "shuffle")
+        message = (
+            "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
+            "memory: shuffle the records."
+        )
+        expect(_image(mixed) is None, message)
+        _expect_repeat(names, transforms, dataset)
+        _expect_whole_epoch(input_fn, params)
+    return "Small elements are shuffled, only views are decoded, and every batch is full and ready in time."
+
+
+@todo(
+    "6c",
+    hints=(
         "Every later epoch gets what the transforms above cache() returned in the first.",
         "Which of shuffle, repeat and map should run again in every epoch? Should they stand below cache()?",
-        "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
+        "Here the pictures are in memory anyway. What does a shuffle buffer of them cost?",
     ),
     why="What is the same in each epoch stands above the cache, and what is new stands below it.",
 )
-def caching(make_cached_input_fn: Callable) -> str:
+def caching(cached_input_fn: Callable) -> str:
     """Decoded once, cached, reshuffled in each epoch, in full batches, ready before they are asked for."""
-    with files_of_records(50) as files:  # more pictures than the lab has
-        input_fn = make_cached_input_fn(files)
-        returns(input_fn, callable(input_fn), "make_cached_input_fn", "the function input_fn")
-        with tf.Graph().as_default() as graph:
-            dataset = input_fn({"batch_size": 5})
-        expect_dataset(dataset, "input_fn")
-        spec = dataset.element_spec
-        pair = isinstance(spec, tuple) and len(spec) == 2 and spec[0].shape.rank == 4
-        message = "Each element should be a pair, images [B, side, side, 3] and classes [B]"
-        expect(pair, f"{message}; yours is {spec}.")
-        label = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
-        same(spec[0].shape[0], 5, label)
-        _expect_order(_transforms(graph))
-        _expect_whole_epoch(input_fn, RECORDS * len(files))
+    with _pipeline(cached_input_fn, "cached_input_fn", 5) as (dataset, transforms, params):
+        names = [name for name, _ in transforms]
+        _expect_parallel_decoder(transforms)
+        message = "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding."
+        expect("cache" in names, message)
+        cache = names.index("cache")
+        image = _image(transforms[cache][1])
+        message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
+        expect(image is not None, message)
+        message = (
+            "repeat stands above the cache, which never fills then, and grows with every epoch."
+        )
+        expect("repeat" not in names[:cache], message)
+        label = "What the cache stores (single pictures from `whole`; `random_view` would fix the crop for all epochs)"
+        same([image.dtype.name, image.shape], ["uint8", [_KEPT, _KEPT, 3]], label)
+        message = "No shuffle stands below the cache: every epoch would have the same order."
+        expect("shuffle" in names[cache:], message)
+        _expect_shuffle(transforms[cache:])
+        _expect_repeat(names, transforms, dataset)
+        _expect_whole_epoch(cached_input_fn, params)
     return "The pictures are decoded once, cached as uint8, and reshuffled in each epoch."
 
 
+@contextlib.contextmanager
+def _pipeline(
+    input_fn: Callable, name: str, batch: int
+) -> Iterator[tuple[tf.data.Dataset, list[tuple[str, tf.Operation]], dict]]:
+    """Context manager: what the learner's input_fn gives for 300 pictures, its transforms, its params."""
+    files = 50  # more pictures than the lab has
+    with (
+        files_of_records(files, picture(180, 240)) as pattern,
+        mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
+    ):
+        params = {"batch_size": batch, "pattern": pattern}
+        with tf.Graph().as_default() as graph:
+            built = input_fn(dict(params))
+        expect_dataset(built, name)
+        dataset = input_fn(dict(params))
+        spec = dataset.element_spec
+        message = "Each element should be a pair, images [B, side, side, 3] and classes [B]"
+        pair = several(spec, 2) and all(isinstance(part, tf.TensorSpec) for part in spec)
+        expect(pair and spec[0].shape.rank == 4, f"{message}; yours is {spec}.")
+        label = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
+        same(spec[0].shape[0], batch, label)
+        transforms = _transforms(graph)
+        message = "The files are read one after the other: `read` reads several at once."
+        expect("interleave" in [name for name, _ in transforms], message)
+        yield dataset, transforms, params
+
+
 def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
-    """The ops that made a graph's datasets, in order; one as map_and_batch counts as two."""
+    """The ops that made a graph's datasets, in order; one as map_and_batch counts as two.
+
+    Above the readers stand the names of the files, whose shuffling does not count.
+    """
     kinds = re.compile("Interleave|Map|Cache|Shuffle|Repeat|Batch|Prefetch")
     ops = [op for op in graph.get_operations() if "Dataset" in op.type]
-    return [(kind.lower(), op) for op in ops for kind in kinds.findall(op.type)]
+    found = [(kind.lower(), op) for op in ops for kind in kinds.findall(op.type)]
+    readers = [place for place, (name, _) in enumerate(found) if name == "interleave"]
+    return found[readers[0] :] if readers else found
 
 
 def _image(op: tf.Operation) -> tf.TensorSpec | None:
@@ -78,148 +247,155 @@ def _image(op: tf.Operation) -> tf.TensorSpec | None:
     return images[0] if images else None
 
 
-def _argument(op: tf.Operation, name: str) -> int | None:
-    """An argument of a dataset, where the graph holds it as a constant."""
-    place = [argument.name for argument in op.op_def.input_arg].index(name)
-    return tf.get_static_value(op.inputs[place])
+def _arguments(op: tf.Operation) -> dict[str, Any]:
+    """The arguments of a dataset by name; None for one that the graph does not hold as a constant."""
+    values, place = {}, 0
+    for argument in op.op_def.input_arg:
+        length = 1
+        if argument.type_list_attr:
+            length = len(op.get_attr(argument.type_list_attr))
+        elif argument.number_attr:
+            length = op.get_attr(argument.number_attr)
+        else:
+            value = tf.get_static_value(op.inputs[place])
+            values[argument.name] = None if value is None else value.item()
+        place += length
+    return values
 
 
-def _expect_order(transforms: list[tuple[str, tf.Operation]]) -> None:
-    """Raises Wrong unless the transforms stand in an order that serves each epoch."""
-    names = [name for name, _ in transforms]
-    message = "The files are read one after the other: read() reads several at once."
-    expect("interleave" in names, message)
-    decoder = next((op.type for name, op in transforms if name == "map" and _image(op)), "Parallel")
+def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None:
+    """Raises Wrong unless the map that decodes works on several pictures at a time."""
+    decoder = next((op for name, op in transforms if name == "map" and _image(op)), None)
+    if decoder is None:  # decoded by other means
+        return
+    calls = _arguments(decoder).get("num_parallel_calls", None)
     message = "The map that decodes has no num_parallel_calls: it works on one picture at a time."
-    expect("Parallel" in decoder or "Batch" in decoder, message)
-    message = "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding."
-    expect("cache" in names, message)
-    cache = names.index("cache")
-    image = _image(transforms[cache][1])
-    message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
-    expect(image is not None, message)
-    message = "repeat stands above the cache, which never fills then, and grows with every epoch."
-    expect("repeat" not in names[:cache], message)
-    label = "What the cache stores (single pictures from `whole`; `decoded` would fix the crop for all epochs)"
-    same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], label)
-    shuffles = [op for name, op in transforms[cache:] if name == "shuffle"]
-    message = "No shuffle stands below the cache: every epoch would have the same order."
-    expect(bool(shuffles), message)
+    expect("Parallel" in decoder.type or "Batch" in decoder.type, message)
+    message = "num_parallel_calls=1 decodes one picture at a time, only in another thread: tf.data.AUTOTUNE finds a number."
+    expect(calls != 1, message)
+
+
+def _expect_shuffle(transforms: list[tuple[str, tf.Operation]]) -> None:
+    """Raises Wrong unless something is shuffled, again in each epoch, in a large buffer."""
+    shuffles = [op for name, op in transforms if name == "shuffle"]
+    expect(bool(shuffles), "Nothing is shuffled: every epoch has the order of the files.")
+    again = [op.get_attr("reshuffle_each_iteration") for op in shuffles if _has(op, "reshuffle")]
     message = "With reshuffle_each_iteration=False every epoch has the same order."
-    expect(all(op.get_attr("reshuffle_each_iteration") for op in shuffles), message)
-    sizes = [_argument(op, "buffer_size") for op in shuffles]
+    expect(all(again), message)
+    sizes = [_arguments(op)["buffer_size"] for op in shuffles]
     message = f"A shuffle buffer of {sizes[0]} hardly mixes: it should hold many batches. 1,024 is asked for."
     expect(None in sizes or max(sizes) >= 240, message)
-    counts = [_argument(op, "count") for name, op in transforms if name == "repeat"]
+
+
+def _has(op: tf.Operation, attribute: str) -> bool:
+    return any(name.startswith(attribute) for name in op.node_def.attr)
+
+
+def _expect_repeat(
+    names: list[str], transforms: list[tuple[str, tf.Operation]], dataset: tf.data.Dataset
+) -> None:
+    """Raises Wrong unless whole epochs repeat for ever, and the last transform is prefetch."""
+    counts = [_arguments(op)["count"] for name, op in transforms if name == "repeat"]
     message = "The dataset ends after the first epoch, and so does the training: call repeat()."
     expect(bool(counts), message)
     message = f"repeat({counts[0]}) ends after that many epochs: call repeat() without a number."
     expect(all(count is None or count < 0 for count in counts), message)
+    repeat = names.index("repeat")
     message = (
         "repeat stands below batch(drop_remainder=True): every epoch drops the pictures that do not fill a batch. "
         "Repeat first: the next epoch then fills it."
     )
-    expect("batch" not in names[: names.index("repeat")], message)
+    expect("batch" not in names[:repeat], message)
+    if "shuffle" in names[repeat:]:
+        first = dataset.unbatch().take(RECORDS * 50)
+        numbers = {int(label) for _, label in first.as_numpy_iterator()}
+        message = (
+            "repeat stands above shuffle, so the buffer mixes the pictures of several epochs: of the first "
+            f"{RECORDS * 50} pictures only {len(numbers)} are different. Shuffle first, then repeat."
+        )
+        raise Wrong(message)
     message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
 
 
-def _expect_whole_epoch(input_fn: Callable, pictures: int) -> None:
+def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     """Raises Wrong unless an epoch holds each picture once: one pass, without shuffle and repeat."""
+    pictures = RECORDS * 50
     with contextlib.ExitStack() as stack:
         for name in ("shuffle", "repeat"):
             idle = mock.patch.object(tf.data.Dataset, name, lambda self, *_, **__: self)
             stack.enter_context(idle)
-        one_pass = input_fn({"batch_size": 5}).take(2 * pictures)
+        one_pass = input_fn(params).take(2 * pictures)
         numbers = [int(label) for _, labels in one_pass for label in labels]
-    message = f"{pictures} pictures in {pictures // RECORDS} files should each come once an epoch"
-    different = len(set(numbers))
-    right = len(numbers) == different == pictures
-    expect(right, f"{message}; yours gives {len(numbers)}, {different} of them different.")
-
-
-def _crops_differ(program: ModuleType) -> str:
-    """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
-    text = Path(program.__file__).read_text(encoding="utf-8")
-    python = next((name for name in ("numpy_function", "py_function") if name in text), "")
-    message = f"{python} calls Python, which a remote host cannot run: use TensorFlow's random ops."
-    expect(not python, message)
-    with files_of_records(2) as files:
-        with tf.Graph().as_default() as graph:
-            program.make_input_fn(files)({"batch_size": 12})
-        dataset = program.make_input_fn(files)({"batch_size": 12})
-        same(dataset.element_spec[0].shape, [12, 128, 128, 3], "The shape of the images")
-        epochs = [(images.numpy(), labels.numpy()) for images, labels in dataset.take(8)]
-    caches = [_image(op) for name, op in _transforms(graph) if name == "cache"]
-    message = "The decoded pictures are no longer cached: each epoch decodes them again."
-    expect(bool(caches) and caches[0] is not None, message)
-    kind = epochs[0][0].dtype
-    expect(kind == np.uint8, f"The images are {kind} now, but should stay uint8.")
-    missing = "Some pictures are missing in an epoch, or come twice."
-    expect(all(sorted(labels) == list(range(12)) for _, labels in epochs), missing)
-    places = {label: set() for label in range(12)}
-    for images, labels in epochs:
-        for image, label in zip(images, labels, strict=True):
-            places[label].add(tuple(image.mean(axis=(0, 1))[:2].round(1)))  # red: left; green: top
-    message = "Every picture is still cropped at the same position in each epoch."
-    expect(all(len(corners) > 1 for corners in places.values()), message)
-    all_places = set.union(*places.values())
-    expect(len(all_places) > 12, "All pictures of an epoch are cropped at the same position.")
-    red, green = map(np.ptp, zip(*all_places, strict=True))
-    expect(min(red, green) > 15, "The crops hardly move, or they move along one axis only.")
-    return "Every epoch crops each cached picture at a new position."
-
-
-enter_patient(
-    "6b",
-    "crops",
-    (
-        "The cache is where it should be. Which line decides where a picture is cropped?",
-        "How often does tf.data call crop: once for each picture, or once in all?",
-        "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform needs a shape and a dtype.",
-    ),
-    "map calls its function once, to build the graph: a value that is new for each picture has to come from an op.",
-    _crops_differ,
-)
-
-# Images/s that the step can take, CPU ms an image, busy cores of 16, GB decoded, GB free, % waiting; the answer.
-_JOBS = {
-    "petals": ((2_000, 2, 1, 200, 60, 75), (4, "A")),
-    "digits": ((40_000, 1, 16, 5, 60, 60), (40, "B")),
-    "scenes": ((40_000, 1, 16, 98, 60, 60), (40, "C")),
-    "scans": ((500, 8, 4, 98, 60, 2), (4, "D")),
-}
+    _expect_each_once(numbers, pictures)
 
 
 @todo(
-    "6c",
+    "6d",
     hints=(
-        "How many ms of CPU time do the images of one second need? A core has 1,000 ms in each second.",
-        "First ask whether the steps wait at all. Then compare the cores that are needed with those that are busy.",
-        "If all cores are busy and too few, which is cheaper: fewer decodes or more cores? Do the pictures fit?",
+        "How often does tf.data call the Python function in map: once for each picture, or once in all?",
+        "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform needs a shape and a dtype.",
+        "What is the last place for the top of the crop? Is maxval itself ever drawn?",
     ),
-    why="Use idle cores first, then avoid repeated work, then rent a larger host.",
+    why="map calls its function once, to build the graph: a value that is new for each picture has to come from an op.",
 )
-def deciding(decisions: dict) -> str:
-    """The cores that each job needs, and the change that helps it."""
-    for job, answer, letter in pairs(decisions, _JOBS, "cores"):
-        (rate, cpu, busy, size, free, waits), (cores, right) = _JOBS[job]
-        label = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
-        same(answer, cores, label)
-        letter = str(letter).strip().upper()
-        against = {
-            "A": f"all {busy} cores are busy already: more threads do not help",
-            "B": f"the decoded pictures take {size} GB, and {free} GB are free",
-            "C": "most of its cores are idle: use them first"
-            if busy == 1
-            else "its decoded pictures fit into memory, and then need no more decoding",
-            "D": f"its steps wait for input {waits} % of the time",
-            "E": "prefetch decodes no picture faster: the input would be as slow as before",
-        }
-        expect(letter in against, f"{job}: {letter!r} is not one of the letters A to E.")
-        if letter != right and right == "D":
-            against[letter] = (
-                f"its steps wait {waits} % of the time: a faster input changes nothing"
-            )
-        expect(letter == right, f"{job}: {against[letter]}.")
-    return "Use idle cores first, then a cache, then a larger host. Where no step waits, change nothing."
+def cropping(random_crop: Callable) -> str:
+    """Crops of a picture whose pixels say where they stand: everywhere, along both axes, each time elsewhere."""
+    draws, last = 4000, _KEPT - _SIZE
+    rows, columns = np.mgrid[:_KEPT, :_KEPT].astype(np.uint8)
+    pixels = np.stack([rows, columns, np.full_like(rows, 7)], axis=-1)
+    specs = (tf.TensorSpec(pixels.shape, tf.uint8), tf.TensorSpec([], tf.int32))
+    graph = tf.function(lambda image, label: random_crop(image, label)).get_concrete_function(
+        *specs
+    )
+    result = graph.structured_outputs
+    returns(result, several(result, 2), "random_crop", "a pair, the crop and the label")
+    kinds = {node.op for node in _nodes(graph.graph.as_graph_def())}
+    message = "Your function calls Python for each picture, which a remote host cannot do: use TensorFlow's random ops."
+    expect(not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"}, message)
+    label = "The type and the static shape of a crop, which a TPU has to know"
+    same([result[0].dtype.name, result[0].shape], ["uint8", [_SIZE, _SIZE, 3]], label)
+    one = tf.data.Dataset.from_tensors((pixels, np.int32(5))).repeat(draws)
+    beyond = (
+        f"A crop reaches beyond the picture: top and left should go from 0 to KEPT - SIZE = {last}."
+    )
+    with as_wrong("", beyond, (tf.errors.InvalidArgumentError,)):
+        crops = [(image, int(label)) for image, label in one.map(random_crop).as_numpy_iterator()]
+    same({label for _, label in crops}, {5}, "The labels")
+    grid = pixels[:_SIZE, :_SIZE] - pixels[:1, :1]
+    whole = all(np.array_equal(image - image[:1, :1], grid) for image, _ in crops)
+    expect(
+        whole,
+        "A crop is not a part of the picture as it stands: it was resized, turned, or changed.",
+    )
+    tops, lefts = zip(
+        *((int(image[0, 0, 0]), int(image[0, 0, 1])) for image, _ in crops), strict=True
+    )
+    message = (
+        f"All {draws:,} crops are cut at the same place. map calls your function once: what Python draws, or what a "
+        "fixed seed gives, is a constant of the graph."
+    )
+    expect(len({*zip(tops, lefts, strict=True)}) > 1, message)
+    for name, places in (("top", tops), ("left", lefts)):
+        message = f"The {name} of all {draws:,} crops is {places[0]}: the crops should move along both axes."
+        expect(len(set(places)) > 1, message)
+        missing = sorted(set(range(last + 1)) - set(places))
+        ends = "maxval itself is never drawn" if last in missing else "some places are left out"
+        message = (
+            f"The {name} should be any number from 0 to {last}; {missing[:3]} never came ({ends})."
+        )
+        expect(not missing, message)
+    pairs = len({*zip(tops, lefts, strict=True)})
+    message = (
+        f"{draws:,} crops are cut at {pairs:,} places of {(last + 1) ** 2:,}: top and left should be drawn "
+        "independently of each other."
+    )
+    expect(pairs > 900, message)  # 1,061 are expected
+    return f"Each crop is cut at a new place, any of the {(last + 1) ** 2:,} that there are."
+
+
+def _nodes(graph: tf.compat.v1.GraphDef) -> Iterator[Any]:
+    """The nodes of a graph and of its functions."""
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def

@@ -8,6 +8,7 @@ import numpy as np
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.compile.forecast import forecast
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Finding, LineCost
@@ -43,7 +44,7 @@ class Compiled:
 
 
 def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
-    """Adds memory and cost from the compiler's answer, and the roofline that follows, to the step."""
+    """Adds memory and cost from the compiler's answer to the step, and the bound and the time that follow."""
     memory, summary, chip = answer["memory"], compiled.summary, compiled.chip
     parts = memory | {"outputs": memory["outputs"] - memory["alias"]}
     for name in MEMORY_PARTS:
@@ -56,7 +57,10 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
     flops, bytes_ = cost["flops"], cost["bytes"]
     kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
     bound = chip.roofline(flops, bytes_)
-    rate = bound.examples_per_second(compiled.program.per_core_batch)
+    rate = None
+    if bound.seconds:  # a step that computes nothing takes no time
+        per_second = bound.examples_per_second(compiled.program.per_core_batch)
+        rate = Figure("examples a core, at most", per_second, "examples/s", Kind.DERIVED)
     compiled.step.cost = Cost(
         flops=Figure("FLOPs a step", flops, "FLOP", kind),
         bytes=Figure("HBM traffic a step", bytes_, "B", kind),
@@ -67,11 +71,30 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
             "HBM bandwidth of a core", bound.peak_bandwidth, "B/s", Kind.QUOTED, chip.source
         ),
         step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
-        examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
+        examples_per_second=rate,
         all_reduce_bytes=Figure(
             "all-reduce a step", float(summary.collectives.total()), "B", Kind.COMPILER
         ),
     )
+    compiled.step.on_chip = summary.on_chip
+    _add_forecast(compiled)
+
+
+def _add_forecast(compiled: Compiled) -> None:
+    """Adds the estimated time of a step to its cost, where the compiler estimates cycles."""
+    cost, time = compiled.step.cost, forecast(compiled.summary, compiled.topology)
+    if time is None:
+        return
+    cost.cycles = Figure(
+        "cycles of the schedule", compiled.summary.cycles, "cycles", Kind.ESTIMATED
+    )
+    cost.estimated_seconds = Figure("estimated time of a step", time.seconds, "s", Kind.ESTIMATED)
+    if time.exchanges:
+        cost.exchange_seconds = Figure(
+            "of it for exchanges between chips", time.exchanges, "s", Kind.DERIVED
+        )
+    rate = compiled.program.per_core_batch / time.seconds
+    cost.estimated_rate = Figure("examples a core, estimated", rate, "examples/s", Kind.ESTIMATED)
 
 
 def of_collectives(compiled: Compiled) -> list[Figure]:

@@ -5,7 +5,7 @@ import heapq
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 
@@ -16,6 +16,23 @@ NOTEWORTHY = 0.5  # of the matmuls
 _MOST = 4  # arrays, by name
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
+_BFLOAT16 = {
+    Api.ESTIMATOR: (
+        "Build the model under tf.compat.v1.tpu.bfloat16_scope(), and cast the logits back to float32 for "
+        "the loss. The scope covers only variables of get_variable and tf.compat.v1.layers: cast a plain "
+        "tf.Variable where it is used, and give Keras layers a mixed_bfloat16 policy."
+    ),
+    Api.STRATEGY: (
+        "Call tf.keras.mixed_precision.set_global_policy('mixed_bfloat16') before the model is made, and "
+        "give the last layer dtype='float32'. Without Keras, keep the variables in float32, and cast them "
+        "and the activations to tf.bfloat16 where they are multiplied."
+    ),
+    Api.JAX: (
+        "Keep the parameters in float32, and cast them and the activations to bfloat16 where they are "
+        "multiplied (in Flax, pass dtype=jnp.bfloat16 to the layer); cast the logits back to float32 for the "
+        "loss."
+    ),
+}
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
@@ -53,10 +70,10 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     is_complete = not (program.partition and program.partition.has_silent_kernels)
     by_traffic = bound.bound_by == "HBM traffic" and is_complete
     narrow = summary.small_edge_share > NOTEWORTHY
-    in_float32 = summary.products and summary.bfloat16_operand_share < NOTEWORTHY
-    if in_float32 and (by_traffic or not narrow):  # half the bytes of what lies between the layers
-        share = f"{summary.bfloat16_operand_share:.0%}"
-        return [finding("TPU306", program.where, step=program.mode, share=share)]
+    in_float32 = _share_in_float32(program)
+    if in_float32 > NOTEWORTHY and (by_traffic or not narrow):  # half the bytes between the layers
+        facts = {"share": f"{in_float32:.0%}", "hint": _BFLOAT16[program.api]}
+        return [finding("TPU306", program.where, step=program.mode, **facts)]
     if narrow and not (by_traffic and program.per_core_batch < _BLOCK):
         share = f"{summary.small_edge_share:.0%}"
         return [finding("TPU305", program.where, step=program.mode, share=share)]
@@ -79,6 +96,13 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     ]
 
 
+def _share_in_float32(program: Program) -> float:
+    """The part of the matmul FLOP with a float32 operand that the program lets the TPU round to bfloat16."""
+    total = sum(matmul.flops for matmul in program.matmuls)
+    wide = (m.flops for m in program.matmuls if "f32" in m.dtypes and not m.precise)
+    return sum(wide) / total if total else 0.0
+
+
 def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> Finding:
     """TPU303, naming the largest tensors: as stored where `summary` says, else the arguments."""
     program = compiled.program
@@ -90,7 +114,9 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         largest = list(names)[:_MOST]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
-    if program.partition is not None:
+    if program.api is Api.STRATEGY:
+        hint = 'Give the layers the policy "mixed_bfloat16", or make the largest tensors smaller.'
+    if program.api is Api.JAX:
         hint = (
             "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
             "batch."
@@ -142,6 +168,7 @@ def _padding(compiled: Compiled) -> list[Finding]:
             padded=memory(shape.padded_bytes),
             true=memory(shape.bytes),
             axis=f"axis {axis} of size {size}",
+            tile=" by ".join(map(str, shape.tile)),
             hint=hint,
         )
     ]

@@ -157,7 +157,11 @@ def _result(
         topology,
         chip,
         program,
-        CompiledStep(f"{program.mode} step", mode=Mode(program.mode)),
+        CompiledStep(
+            f"{program.mode} step",
+            mode=Mode(program.mode),
+            cores=program.partition.cores if program.partition else None,
+        ),
         cached=cached,
     )
     compiled.step.memory.available = Figure(

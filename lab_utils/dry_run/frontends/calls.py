@@ -3,17 +3,21 @@
 import functools
 import inspect
 import os
-import traceback
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.common import source
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.frontends import cells
+from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
+_ADDRESS = re.compile(r"grpc://|[\w.-]+:\d+$")
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
@@ -23,16 +27,16 @@ class Enough(BaseException):
 
 @dataclass
 class Model:
-    """A model that a program calls: an Estimator of it, and the first input function of each mode."""
+    """A model that a program calls: an Estimator, and the first call of each mode that it stands for."""
 
     estimator: Any
-    inputs: dict[Mode, Callable] = field(default_factory=dict)
+    first: dict[Mode, Call] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
     @property
     def trained(self) -> bool:
         """Whether the program trained it."""
-        return Mode.TRAIN in self.inputs
+        return Mode.TRAIN in self.first
 
     def __str__(self) -> str:
         where = source.place(model_fn(self.estimator)).position
@@ -45,20 +49,32 @@ class Recording:
 
     Attributes:
         models: those of the Estimators that it called.
-        fit: a Keras model and the dataset of its fit.
+        fit: a Keras model, or the step of a loop, and the dataset that it is trained with.
         calls: in words, in their order: "train(max_steps=1000)".
+        of_estimators: those of them that were made on Estimators.
+        address: the first grpc:// address at which it looked for a TPU; "" for none.
+        outside: where the Keras model of `fit` was made, if not in the scope of the program's TPUStrategy.
+        trained_at: the line of `fit`.
+        later_trainings: other calls that train, in the program's text.
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
         other_program: a program of Python that it was about to start, and the line.
+        imports_jax: it has imported JAX.
         on_call: is called at each call.
     """
 
     models: list[Model] = field(default_factory=list)
     fit: tuple[Any, Any] | None = None
     calls: list[str] = field(default_factory=list)
+    of_estimators: list[Call] = field(default_factory=list)
+    address: str = ""
+    outside: Place = NOWHERE
+    trained_at: Place = NOWHERE
+    later_trainings: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
     other_program: str = ""
+    imports_jax: bool = False
     on_call: Callable[[], None] = lambda: None
 
     @property
@@ -66,18 +82,25 @@ class Recording:
         """The model that the program trained first, else the first that it called at all."""
         return max(self.models, key=lambda model: model.trained, default=None)
 
-    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **options: Any) -> None:
+    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **arguments: Any) -> None:
         """Notes a call of `estimator`; raises Enough where the program goes on and on."""
-        words = ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
-        call = f"{mode}({words})"
+        call = Call(mode, estimator, input_fn, arguments, caller())
         model = self._model_of(estimator, mode)
-        if self._stands_for(model.estimator, estimator, call):
-            model.inputs.setdefault(mode, input_fn)
-        model.calls.append(call)
-        self.calls.append(call)
+        if self._stands_for(model.estimator, estimator, str(call)):
+            model.first.setdefault(mode, call)
+        model.calls.append(str(call))
+        self.calls.append(str(call))
+        self.of_estimators.append(call)
         self.on_call()
         if len(self.calls) >= _MOST_CALLS:
             raise Enough(f"it goes on after {_MOST_CALLS} calls")
+
+    def note_address(self, address: Any) -> None:
+        """Notes where the program looks for a TPU, if that is an address: a name may mean its own host."""
+        for text in address if isinstance(address, list | tuple) else [address]:
+            text = os.fsdecode(text) if isinstance(text, str | bytes) else ""
+            if _ADDRESS.match(text) and _tpu_estimator.NO_HOST not in text:
+                self.address = self.address or text
 
     def _model_of(self, estimator: Any, mode: Mode) -> Model:
         """The model of an Estimator. Programs make a second one to evaluate, or a new one in each round."""
@@ -108,19 +131,19 @@ class Recording:
             _tpu_estimator.take_batch_sizes(subject, other)
         return not on_host
 
-    def note_fit(self, model: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit; raises Enough: what follows needs a trained model."""
+    def note_fit(self, model: Any, dataset: Any, call: str, outside: Place) -> None:
+        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if not self.models:
-            self.fit = model, dataset
+            self.fit, self.outside = (model, dataset), outside
+            self.trained_at = caller()
         raise Enough("it needs a trained model")
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""
         words = [command] if isinstance(command, str | bytes | os.PathLike) else command
         if program := cells.python_program(" ".join(map(os.fsdecode, words))):
-            line = source.place_of_stack(traceback.extract_stack()[:-2]).position
-            self.other_program = f"{program} ({line})"
+            self.other_program = f"{program} ({caller().position})"
             raise Enough(f"it starts {self.other_program}")
 
 

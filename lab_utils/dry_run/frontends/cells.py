@@ -38,21 +38,27 @@ def code_of(path: Path) -> Iterator[CodeType]:
         ImportError: nbformat or IPython is not installed.
         SyntaxError: it is not Python, or in an encoding that it does not declare.
     """
+    for name, text in texts(path):
+        python = as_python(text, name) if needs_jupyter(path) else text
+        code = compile(python, name, "exec", dont_inherit=True)
+        if needs_jupyter(path):  # tracebacks, places and AutoGraph read a line of the cell here
+            linecache.cache[name] = (len(python), None, python.splitlines(keepends=True), name)
+        yield code
+
+
+def texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The name and the text of the program, or of each of its cells; see `code_of` for what it raises."""
     if path.suffix == ".ipynb":
         for number, cell in enumerate(_cells(path), 1):
             if cell.cell_type == "code":
-                yield _compiled_cell(cell.source.replace("\r\n", "\n"), f"{path}[cell {number}]")
+                yield f"{path}[cell {number}]", cell.source.replace("\r\n", "\n")
         return
     try:  # compile() passes over bytes in comments with which `python file.py` does not start
-        text = importlib.util.decode_source(path.read_bytes())
+        yield str(path), importlib.util.decode_source(path.read_bytes())
     except (SyntaxError, UnicodeDecodeError) as error:
         line = path.read_bytes()[: getattr(error, "start", 0)].count(b"\n") + 1
         message = f"{error}: save the file as UTF-8, or declare its encoding"
         raise SyntaxError(message, (str(path), line, 1, "")) from None
-    if needs_jupyter(path):
-        yield _compiled_cell(text, str(path))
-    else:
-        yield compile(text, str(path), "exec", dont_inherit=True)
 
 
 def python_program(command: str) -> str:
@@ -75,11 +81,15 @@ def _cells(path: Path) -> list[Any]:
         raise CannotJudge(f"{path} is not a Jupyter notebook") from None
 
 
-def _compiled_cell(text: str, name: str) -> CodeType:
-    """A cell as code, each line with the number that it has; magics are read by IPython."""
+def as_python(text: str, name: str) -> str:
+    """The text of a cell as Python, each line with the number that it has; magics are read by IPython.
+
+    Raises:
+        SyntaxError: it is not what Jupyter understands.
+    """
     python = _AROUND_A_CELL.sub(lambda magics: "\n" * magics[0].count("\n"), text)
     try:
-        code = compile(python, name, "exec", dont_inherit=True)
+        compile(python, name, "exec", dont_inherit=True)
     except SyntaxError:
         from IPython.core.inputtransformer2 import TransformerManager
 
@@ -87,10 +97,7 @@ def _compiled_cell(text: str, name: str) -> CodeType:
         before = python[: len(python) - len(body)].count("\n")  # IPython drops empty lines
         lines = _LONG_MAGIC.sub(_on_one_line, body)
         python = "\n" * before + TransformerManager().transform_cell(lines)
-        code = compile(python, name, "exec", dont_inherit=True)
-    # Tracebacks, places and AutoGraph read a line of the cell here.
-    linecache.cache[name] = (len(python), None, python.splitlines(keepends=True), name)
-    return code
+    return python
 
 
 def _on_one_line(magic: re.Match) -> str:

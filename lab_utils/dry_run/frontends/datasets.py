@@ -1,7 +1,9 @@
 """What of a dataset no TPU accepts, and the line of the mapped function that brings it in."""
 
+import math
 from typing import Any
 
+from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
@@ -26,10 +28,37 @@ def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.unbatch().batch(size, drop_remainder=True)
 
 
-def unfit(
-    batches: tf.data.Dataset, dataset: tf.data.Dataset | None, where: Place, cores: int
-) -> Finding | None:
-    """The finding for whole batches of a dataset that no TPU accepts or cores cannot share."""
+def share_of(batch: int, cores: int) -> int:
+    """The most examples of a batch that tf.distribute gives to one of `cores` cores."""
+    return math.ceil(batch / cores)
+
+
+def uneven(batches: tf.data.Dataset, where: Place, cores: int) -> Finding | None:
+    """The note on batches of which tf.distribute gives the cores shares of different sizes."""
+    batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
+    if not batch or batch % cores == 0:
+        return None
+    share = share_of(batch, cores)
+    full, rest = divmod(batch, share)
+    sizes = [f"{counted(full, 'core')} {counted(share, 'example')} each"]
+    sizes += [f"one {rest}"] if rest else []
+    if idle := cores - full - bool(rest):
+        sizes.append(f"{idle} none")
+    what = (
+        f"tf.distribute gives {', '.join(sizes)}, and the TPU pads all shares to the largest. The size of a "
+        "share is then not static, which some ops do not take"
+    )
+    return _indivisible(where, batch, cores, what, note=True)
+
+
+def _indivisible(where: Place, batch: int, cores: int, what: str, note: bool) -> Finding:
+    suggestion = max(cores, round(batch / cores) * cores)
+    facts = {"batch": batch, "cores": cores, "what": what, "suggestion": suggestion}
+    return finding("TPU106", where, note=note, **facts)
+
+
+def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
+    """The finding for batches of a dataset that no TPU accepts."""
     if dataset is None:
         return None
     if has(dataset, "TPU119"):
@@ -37,10 +66,6 @@ def unfit(
         return finding("TPU119", source, source="the dataset")
     if has(dataset, "TPU102"):
         return finding("TPU102", origin(dataset, "TPU102") or where)
-    batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
-    if batch and batch % cores:
-        suggestion = max(cores, round(batch / cores) * cores)
-        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
     return None
 
 

@@ -16,9 +16,9 @@ from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.read.facts import EstimatorFacts
 from lab_utils.dry_run.read.training import sum_over_batch
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
@@ -26,6 +26,8 @@ from lab_utils.estimator import tf, v1
 
 class EstimatorWorkload(Workload):
     """A TPUEstimator with its input functions."""
+
+    framework = "TPUEstimator"
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):
@@ -39,11 +41,12 @@ class EstimatorWorkload(Workload):
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
-        return trace(self.estimator, self.inputs, cores=cores)
+        return trace(self.estimator, self.inputs, cores=cores, calls=self.observed.judged)
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
-        return read(traces, self.estimator, self.inputs)
+    def facts(self, traces: list[Trace], cores: int) -> list[EstimatorFacts]:
+        """What is known of each mode whose graph was begun."""
+        what = (traces, self.estimator, self.inputs, self.observed)
+        return [EstimatorFacts(trace, *what) for trace in traces]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
@@ -60,11 +63,15 @@ class EstimatorWorkload(Workload):
         """The graph of a step. Of those of many cores only the last train step's is held: its variables'
         values are large, and the comparison with one core takes it again.
         """
-        batch = batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
+        settings = _tpu_estimator.settings(self.estimator)
+        batch = batch or settings.batch_size(mode)
         name = cores, batch, mode
         if name in self._last:
             return self._last[name]
-        graph = _StepGraph(self.estimator, self.inputs.of(mode), cores, mode, global_batch=batch)
+        graph = _StepGraph(self.estimator, self.inputs.of(mode), cores, mode, batch)
+        if mode is Mode.TRAIN:
+            loop = settings.config.tpu_config.iterations_per_loop
+            graph.least_steps = self.observed.steps() or (loop if isinstance(loop, int) else None)
         if mode is Mode.TRAIN and cores > 1:
             self._last = {name: graph}
         return graph
@@ -107,13 +114,17 @@ def lower_estimator(
 
 @dataclass
 class _StepGraph:
-    """One step of a TPUEstimator as a graph. Making it raises what lower_estimator raises."""
+    """One step of a TPUEstimator as a graph. Making it raises what lower_estimator raises.
+
+    `least_steps` is as `Program` has it.
+    """
 
     estimator: Any
     input_fn: Callable
     cores: int
     mode: Mode
     global_batch: int | None = None
+    least_steps: int | None = None
 
     def __post_init__(self) -> None:
         settings = _tpu_estimator.settings(self.estimator)
@@ -148,6 +159,7 @@ class _StepGraph:
             share, name = self.batch // self.cores, f"{self.mode} step"
             program = to_program(self.step, name, self.mode, self.cores, share, draws)
         program.origin.read, program.where = self.feed.read, self.where
+        program.least_steps = self.least_steps
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
             program.place_of_sum = place(op)
         return program

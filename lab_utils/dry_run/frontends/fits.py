@@ -3,46 +3,76 @@
 import contextlib
 import functools
 import inspect
-import traceback
+import os
 import warnings
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from lab_utils.common import source
+from lab_utils.common.source import Place
+from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
+from lab_utils.dry_run.frontends.imports import on_import
+from lab_utils.dry_run.frontends.scope import Scope
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
 
+# Of a model or a step, its dataset, the call in words, and where the model was made if not in the scope.
+Note = Callable[[Any, Any, str, Place], None]
+
+_NOT_TENSORFLOW = (
+    "it uses Keras on {backend} (KERAS_BACKEND), and only Keras on TensorFlow can be judged. A step "
+    "of JAX can be: write a function that returns (step, (state, batch)), where step calls "
+    "model.stateless_call, and name it as FILE.py:function"
+)
+
 
 @contextlib.contextmanager
-def without_training(
-    cores: int, note: Callable[[Any, Any, str], None], is_keras: bool
-) -> Iterator[None]:
+def without_training(cores: int, note: Note) -> Iterator[None]:
     """Context manager: TPUStrategy has `cores` replicas.
 
-    Its run and a model's fit do no more than to call `note(step or model, dataset, call)`.
-    Under version 1 behaviour fit raises CannotJudge. `is_keras` is for Keras 3, too: its import takes 1 s.
+    Its run and a model's fit do no more than to call `note`. Under version 1 behaviour fit raises
+    CannotJudge, and so does that of Keras 3 on another backend than TensorFlow.
     """
-    models = [tf.keras.Model]
-    if is_keras:
-        with contextlib.suppress(ImportError):
-            import keras
-
-            models.append(keras.Model)
+    backend = os.environ.get("KERAS_BACKEND")
     with contextlib.ExitStack() as stack:
-        strategy = _strategy(cores, note, stack)
+        scope = Scope()
+        strategy = _strategy(cores, note, scope, stack)
         for root in (tf, tf.compat.v2, v1):
             for owner in (root.distribute, root.distribute.experimental):
                 if hasattr(owner, "TPUStrategy"):
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
-        for model in models:
-            stack.enter_context(mock.patch.object(model, "fit", _fit(note)))
-            stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(note)))
+
+        def replace(model: type, module: ModuleType) -> None:
+            def noted(subject: Any, dataset: Any, call: str) -> None:
+                chosen = module.backend.backend() if module.__name__ == "keras" else "tensorflow"
+                if (
+                    os.environ.get("KERAS_BACKEND") != backend
+                ):  # the program's, which tf.keras follows
+                    chosen = os.environ.get("KERAS_BACKEND") or chosen
+                if chosen != "tensorflow":
+                    raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen))
+                note(subject, dataset, call, scope.outside(subject))
+
+            stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
+            stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(noted)))
+            stack.enter_context(mock.patch.object(model, "__init__", scope.watched(model.__init__)))
+
+        replace(tf.keras.Model, tf.keras)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
-        yield
+        # Keras 3 reads its backend when it is imported, which the program may choose before.
+        stack.enter_context(on_import({"keras": lambda keras: replace(keras.Model, keras)}))
+        try:
+            yield
+        except ImportError as error:  # of a backend that is not installed here
+            chosen = os.environ.get("KERAS_BACKEND")
+            if chosen not in (None, "tensorflow") and f"{error.name}.".startswith(f"{chosen}."):
+                raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen)) from error
+            raise
 
 
 def _refuse(*arguments: Any, **options: Any) -> None:
@@ -52,9 +82,7 @@ def _refuse(*arguments: Any, **options: Any) -> None:
     )
 
 
-def _strategy(
-    cores: int, note: Callable[[Any, Any, str], None], stack: contextlib.ExitStack
-) -> type:
+def _strategy(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack) -> type:
     distributed = []  # the datasets that the program has shared out over the replicas
     demonstrated = set()  # the lines of functions that it has run on something else
 
@@ -62,10 +90,10 @@ def _strategy(
         """What a function gives that a program shows once, before it trains; a loop runs its step again."""
         where = source.place(python)
         if where in demonstrated:
-            line = source.place_of_stack(traceback.extract_stack()[:-2]).position
             raise CannotJudge(
-                f"its training loop calls strategy.run at {line}, with more than a batch of a dataset that "
-                "the strategy distributes: hand the step to dry_run(step, (features, labels)) instead"
+                f"its training loop calls strategy.run at {caller().position}, with more than a batch of a "
+                "dataset that the strategy distributes: hand the step to dry_run(step, (features, labels)) "
+                "instead"
             )
         demonstrated.add(where)
         return python(*args, **kwargs)
@@ -74,7 +102,7 @@ def _strategy(
         """As many replicas as a TPU has cores; what is built in its scope is built here."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            self._here = tf.distribute.get_strategy()
+            self._here, scope.has_strategy = tf.distribute.get_strategy(), True
             stack.enter_context(_tensorflow.strategy(cores))
             # AutoGraph would hand `run` a rewritten step, of no line of the program.
             stack.callback(tf.config.run_functions_eagerly, tf.config.functions_run_eagerly())
@@ -83,6 +111,11 @@ def _strategy(
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._here, name)
+
+        @contextlib.contextmanager
+        def scope(self) -> Iterator[None]:
+            with self._here.scope(), scope.entered():
+                yield
 
         def __deepcopy__(self, memo: dict) -> "TPUStrategy":  # an Estimator copies its config
             return self
@@ -99,7 +132,8 @@ def _strategy(
 
             # tf.function would read that of the wrapped function.
             step.__signature__ = inspect.signature(lambda *batch: None)
-            note(step, dataset, f"strategy.run({source.place(python).function})")
+            call = f"strategy.run({source.place(python).function})"
+            note(step, dataset, call, scope.outside())
 
         def experimental_distribute_dataset(
             self, dataset: Any, options: Any = None
@@ -136,7 +170,7 @@ def _gives(dataset: Any, arguments: tuple) -> bool:
     )
 
 
-def _fit(note: Callable[[Any, Any, str], None]) -> Callable:
+def _fit(note: Callable[[Any, tf.data.Dataset, str], None]) -> Callable:
     def fit(self: Any, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
             *arguments: Any, **options: Any) -> None:  # fmt: skip
         weights = options.get("sample_weight")
@@ -145,7 +179,7 @@ def _fit(note: Callable[[Any, Any, str], None]) -> Callable:
     return fit
 
 
-def _train_on_batch(note: Callable[[Any, Any, str], None]) -> Callable:
+def _train_on_batch(note: Callable[[Any, tf.data.Dataset, str], None]) -> Callable:
     def train_on_batch(
         self: Any, x: Any, y: Any = None, weights: Any = None, **options: Any
     ) -> None:

@@ -1,6 +1,5 @@
 """Frontend for a function of one batch, with an example batch or a dataset of batches."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -10,18 +9,22 @@ import numpy as np
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import datasets
+from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
+from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Program, Role
-from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.program import Api, Program, Role
+from lab_utils.dry_run.read.engine import Facts
+from lab_utils.dry_run.read.facts import FOR_AN_ESTIMATOR, StepFacts
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
+_HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
 _ARGUMENTS = ("feature", "label", "label/weight")
 
 
@@ -30,11 +33,10 @@ class StepWorkload(Workload):
 
     Attributes:
         dataset: the input pipeline; None where an example batch was given.
-        batches: global batches of one size: those of the dataset, or the example again and again.
+        batches: global batches of one size: those of the dataset, or the example.
         step_name: what reports call the step.
         where: the learner's line that the step comes from.
         trained: the variables that are trained; None where TensorFlow's own mark on them says it.
-        one_batch: as `Program` has it.
         may_be_forward: it need not be a step of training, and is none where it writes no trainable variable.
     """
 
@@ -43,8 +45,13 @@ class StepWorkload(Workload):
     step_name: str
     where: Place
     trainable: Sequence[tf.Variable] | None = None
-    one_batch = may_be_forward = False
-    feed_place = Place(text="the dataset")
+    may_be_forward = False
+    framework = "TensorFlow"
+
+    @property
+    def feed_place(self) -> Place:
+        """The line that trains with the dataset, where a run of the program has shown it."""
+        return self.observed.trained_at or Place(text="the dataset")
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step as one of `cores` cores runs it: a ConcreteFunction of nests of one core's tensors.
@@ -54,10 +61,23 @@ class StepWorkload(Workload):
             StepRaised: the step raised.
         """
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the train step of a core holds that a TPU would refuse, or a batch that does not fit it."""
-        unfit = datasets.unfit(self.batches, self.dataset, self.feed_place, cores)
-        return [unfit] if unfit else read_step(self.traced(cores))
+    def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
+        """What is known of the train step of a core, nothing where its batches fit no step; no other mode."""
+        if datasets.unfit(self.dataset, self.feed_place):
+            return []
+        others = [Facts(mode, FOR_AN_ESTIMATOR) for mode in (Mode.EVAL, Mode.PREDICT)]
+        step = self.traced(cores)
+        return [StepFacts(step, self.dataset, cores, self.observed.address), *others]
+
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """Findings where the model is made outside of its scope, or its batches do not fit a step."""
+        outside, where = self.observed.outside, self.feed_place
+        findings = [finding("TPU230", outside)] if outside else []
+        if unfit := datasets.unfit(self.dataset, where):
+            findings.append(unfit)
+        elif self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
+            findings.append(uneven)
+        return findings, []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -78,7 +98,8 @@ class StepWorkload(Workload):
         """One core's share of each argument of the step, as nests of tf.TensorSpec."""
         spec = self._of_size(batch).element_spec
         arguments = list(spec) if isinstance(spec, tuple) else [spec]
-        return tf.nest.map_structure(lambda tensor: share(tensor, cores), arguments)
+        is_split = self.dataset is not None  # by tf.distribute, into shares that may differ
+        return tf.nest.map_structure(lambda tensor: share(tensor, cores, is_split), arguments)
 
     def program(
         self, traced: Any, cores: int, batch: int | None, draws: Draws | None = None
@@ -123,8 +144,8 @@ class StepWorkload(Workload):
         ]
         if self.may_be_forward and not any(variable.trainable for variable in written):
             program.mode = Mode.FORWARD
-        program.where = self.where
-        program.one_batch, program.may_add_up = self.one_batch, True
+        program.where = self.where if self.where.file else self.observed.trained_at or self.where
+        program.api, program.reads_again, program.may_add_up = Api.STRATEGY, True, True
         program.origin.read = lambda: self._read(cores, batch)
         return program
 
@@ -132,8 +153,7 @@ class StepWorkload(Workload):
         """Global batches as one part for each core: arrays [cores, batch // cores, ...]."""
         with _tensorflow.eager():
             for example in self._of_size(batch).as_numpy_iterator():
-                leaves = map(np.asarray, tf.nest.flatten(example))
-                yield [leaf.reshape(cores, len(leaf) // cores, *leaf.shape[1:]) for leaf in leaves]
+                yield [_parts(np.asarray(leaf), cores) for leaf in tf.nest.flatten(example)]
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
         """The batches, or others of `batch` examples."""
@@ -149,7 +169,7 @@ class FunctionWorkload(StepWorkload):
     itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
     """
 
-    one_batch = may_be_forward = True
+    may_be_forward = True
 
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = getattr(step, "python_function", step)
@@ -162,7 +182,7 @@ class FunctionWorkload(StepWorkload):
             # from_tensors would copy a batch that may be as large as the memory.
             with _tensorflow.eager():
                 batches = tf.data.Dataset.from_generator(
-                    lambda: itertools.repeat(example),
+                    lambda: iter([example]),
                     output_signature=tf.nest.map_structure(_spec, example),
                 )
         many = isinstance(batches.element_spec, tuple) and len(batches.element_spec) > 2
@@ -173,7 +193,24 @@ class FunctionWorkload(StepWorkload):
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
-        return trace_step(self.step, self.specs(cores, batch), cores)
+        traced = trace_step(self.step, self.specs(cores, batch), cores)
+        if not _computes(traced.graph):
+            raise InputUnfit(NOTHING_COMPUTED)
+        return traced
+
+
+def _computes(graph: Any) -> bool:
+    """Whether a traced step computes a result, or the value of a variable, from what it takes."""
+    needed = ancestors([tensor.op for tensor in graph.outputs] + list(graph.control_outputs))
+    takes = any(tensor.op in needed for tensor in graph.inputs)
+    return takes and any(op.type not in _HANDS_ON for op in needed)
+
+
+def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:
+    """A batch as a part for each core, [cores, share, ...]; its last example again where they are uneven."""
+    count = datasets.share_of(len(leaf), cores)
+    rows = np.minimum(np.arange(cores * count), len(leaf) - 1)
+    return leaf[rows].reshape(cores, count, *leaf.shape[1:])
 
 
 def _spec(array: Any) -> tf.TensorSpec:
@@ -196,8 +233,8 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
             raise StepRaised(told(error), where=place(error)) from error
 
 
-def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
-    """One core's part of a global batch: the first axis divided.
+def share(spec: tf.TensorSpec, cores: int, uneven: bool = False) -> tf.TensorSpec:
+    """One core's part of a global batch: the first axis divided; the largest part where it may be uneven.
 
     Raises:
         InputUnfit: the shape is not fixed, or the batch does not divide, or it holds strings.
@@ -206,11 +243,11 @@ def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
         raise InputUnfit("the batch holds strings")
     if not spec.shape.is_fully_defined():
         raise InputUnfit(f"a tensor of the batch has no fixed shape: {spec.shape}")
-    if not spec.shape.rank or spec.shape[0] % cores:
+    if not spec.shape.rank or (spec.shape[0] % cores and not uneven):
         raise InputUnfit(
             f"a tensor of shape {spec.shape} cannot be split over {counted(cores, 'core')}"
         )
-    return tf.TensorSpec([spec.shape[0] // cores, *spec.shape[1:]], spec.dtype)
+    return tf.TensorSpec([datasets.share_of(spec.shape[0], cores), *spec.shape[1:]], spec.dtype)
 
 
 def _resources(

@@ -18,10 +18,15 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import (
+    NOTHING_COMPUTED,
+    CannotLower,
+    InputUnfit,
+    shortened,
+)
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -47,7 +52,14 @@ class NotJax(CannotLower):
     def finding(self) -> Finding:
         """TPU343, with JAX's own words."""
         message = str(self)
-        return finding("TPU343", self.where, message=message, reason=message[:300], hint=self.hint)
+        facts = {"reason": shortened(message), "hint": self.hint}
+        return finding("TPU343", self.where, message=message, **facts)
+
+
+_NOT_READ = (
+    "The input pipeline of a JAX step, and the scale of its gradients on several cores: no rule reads "
+    "them."
+)
 
 
 class JaxWorkload(Workload):
@@ -56,6 +68,8 @@ class JaxWorkload(Workload):
     Raises:
         TypeError, ValueError: as jax_calls.examples.
     """
+
+    framework = backend = "JAX"
 
     def __init__(
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -90,6 +104,8 @@ class JaxWorkload(Workload):
             raise self._refusal(error) from error
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
+        if not _jax.computes(traced.jaxpr.jaxpr):
+            raise InputUnfit(NOTHING_COMPUTED)
         return traced
 
     def _refusal(self, error: Exception) -> CannotLower:
@@ -101,12 +117,13 @@ class JaxWorkload(Workload):
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """What the step's jaxpr tells."""
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
         findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return findings + read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
+        findings += read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
+        return findings, [_NOT_READ]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -129,11 +146,13 @@ class JaxWorkload(Workload):
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
+            api=Api.JAX,
             cores=cores,
             per_core_batch=int(per_core_batch) if per_core_batch.is_integer() else per_core_batch,
             hlo=text.encode(),
             inputs=inputs,
             outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
+            matmuls=list(read_jaxpr.matmuls(jaxpr)),
             where=self.where,
             partition=Partition(
                 mesh,

@@ -1,5 +1,6 @@
 """Frontend for a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
 
+import sys
 from typing import Any
 
 from lab_utils.common.source import Place, place
@@ -25,6 +26,9 @@ class KerasWorkload(StepWorkload):
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
         self.where = place(type(model)) or Place(text=model.name)
+        kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+        package = "tf_keras" if "tf_keras" in kinds else "keras"
+        self.framework = f"Keras {sys.modules[package].__version__.partition('.')[0]}"
 
     @property
     def trainable(self) -> list[tf.Variable] | None:

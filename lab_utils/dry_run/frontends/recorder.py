@@ -22,15 +22,18 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.dry_run.frontends import cells, fits
+from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
+from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Recording
+from lab_utils.dry_run.frontends.imports import on_import
+from lab_utils.dry_run.private.tpu_estimator import NO_HOST
 from lab_utils.dry_run.progress import progress
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
 
 PATIENCE = 60  # seconds from a call of the Estimator to the next
-_ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
+_COLAB = "colab.dry-run.invalid:8470"  # of the TPU that programs for Colab are given: no such host exists
 
 
 def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
@@ -52,11 +55,12 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
     text = path.read_bytes()
     with recording(cores) as calls, ExitStack() as stack:
         stack.enter_context(progress(f"running {path.name}"))
-        stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
+        stack.enter_context(fits.without_training(cores, calls.note_fit))
+        stack.enter_context(_jax_met(calls, stack))
         if b"google.colab" in text:
             colab.stand_in()
         if b"COLAB_TPU_ADDR" in text:
-            stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_ADDRESS))
+            stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_COLAB))
         stack.enter_context(warnings.catch_warnings())
         stack.callback(_restore_streams, sys.stdout, sys.stderr)
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
@@ -75,25 +79,59 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
         except SystemExit as end:
             if not calls.calls and end.code not in (None, 0):
                 raise
-        except Exception as error:  # results of calls that did nothing may well break what follows
+        except (cells.CannotJudge, KeyboardInterrupt):
+            raise
+        except (
+            BaseException
+        ) as error:  # results of calls that did nothing may well break what follows
             if not calls.calls:
                 raise
             calls.after = (
                 "it failed, perhaps since those calls did nothing: "
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
+    if calls.fit:
+        calls.later_trainings = trainings.others(path, calls.trained_at)
     if not calls.calls:
-        program = calls.other_program or shell.program
-        advice = (
-            f"it starts {program}, and what trains there cannot be seen: give --main that program"
-            if program
-            else "give the flags that make it train after `--`"
-        )
         raise cells.CannotJudge(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, fit on a Keras "
-            f"model, or strategy.run: {advice}"
+            f"model, or strategy.run: {_advice(calls, calls.other_program or shell.program)}"
         )
     return calls
+
+
+def _advice(calls: Recording, program: str) -> str:
+    """What to do with a program that called nothing; `program`: the one that it starts, if any."""
+    if program:
+        return (
+            f"it starts {program}, and what trains there cannot be seen: give --main that program"
+        )
+    if calls.imports_jax:
+        return _FOR_JAX
+    return "give the flags that make it train after `--`"
+
+
+_FOR_JAX = (
+    "a program of JAX is judged by its step. Write a function that returns (step, (state, batch)), with "
+    "arrays or their shapes, and name it as FILE.py:function"
+)
+
+
+def _jax_met(calls: Recording, stack: ExitStack) -> contextlib.AbstractContextManager[None]:
+    """A context manager: where a program begins to train with JAX, that is the end of it."""
+
+    def met() -> None:
+        if calls.calls:
+            raise Enough("it computes with JAX")
+        raise cells.CannotJudge(
+            f"it trains with JAX, and --main stops there: {_FOR_JAX}\n  at {caller()}"
+        )
+
+    def imported(jax: types.ModuleType) -> None:
+        calls.imports_jax = True
+        jax_runs.without_training(jax, met, stack)
+
+    return on_import({"jax": imported})
 
 
 def _restore_streams(*before: Any) -> None:
@@ -119,6 +157,7 @@ def recording(cores: int) -> Iterator[Recording]:
         session, start = v1.Session.__init__, subprocess.Popen.__init__
 
         def open_here(self, target="", graph=None, config=None):
+            calls.note_address(target)
             session(self, "", graph, config)
 
         def popen(self, args, *more, **options):
@@ -140,13 +179,13 @@ def recording(cores: int) -> Iterator[Recording]:
         in_a_row = [[[core, 0, 0, 0] for core in range(cores)]]  # of one host
         topology = tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], in_a_row)
         for root in (tf, tf.compat.v2, v1):
-            replace(root.distribute.cluster_resolver, "TPUClusterResolver", _Resolver)
-            for owner, names in (
-                (root.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
-                (root.tpu.experimental, ("shutdown_tpu_system",)),
-            ):
-                for name in names:
-                    replace(owner, name, _nothing)
+            resolver = type(
+                "TPUClusterResolver", (_Resolver,), {"asked": staticmethod(calls.note_address)}
+            )
+            replace(root.distribute.cluster_resolver, "TPUClusterResolver", resolver)
+            replace(root.config, "experimental_connect_to_cluster", _nothing)
+            replace(root.config, "experimental_connect_to_host", _connect_to_host(calls))
+            replace(root.tpu.experimental, "shutdown_tpu_system", _nothing)
             replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: topology)
         calls.on_call = stack.enter_context(_patience())
         yield calls
@@ -156,19 +195,27 @@ def _nothing(*_: Any, **__: Any) -> None:
     """What would contact a TPU does nothing."""
 
 
+def _connect_to_host(calls: Recording) -> Callable[..., None]:
+    def connect_to_host(remote_host: Any = None, *_: Any, **__: Any) -> None:
+        calls.note_address(remote_host)
+
+    return connect_to_host
+
+
 def _methods(calls: Recording) -> dict[str, Callable]:
     """What stands in for the methods of an Estimator."""
 
     def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
-        calls.note(Mode.TRAIN, self, input_fn, steps=steps, max_steps=max_steps)
+        limits = {"steps": steps, "max_steps": max_steps, "saving_listeners": saving_listeners}
+        calls.note(Mode.TRAIN, self, input_fn, hooks=hooks, **limits)
         return self
 
     def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
-        calls.note(Mode.EVAL, self, input_fn, steps=steps)
+        calls.note(Mode.EVAL, self, input_fn, hooks=hooks, steps=steps)
         return defaultdict(float)  # whatever metric the program reads
 
-    def predict(self, input_fn, *arguments, **options):
-        calls.note(Mode.PREDICT, self, input_fn)
+    def predict(self, input_fn, predict_keys=None, hooks=None, *arguments, **options):
+        calls.note(Mode.PREDICT, self, input_fn, hooks=hooks, predict_keys=predict_keys)
         return iter(())
 
     def export(self, export_dir_base, serving_input_receiver_fn, *arguments, **options):
@@ -176,8 +223,10 @@ def _methods(calls: Recording) -> dict[str, Callable]:
         return str(export_dir_base).encode()
 
     def train_and_evaluate(estimator, train_spec, eval_spec):
-        train(estimator, train_spec.input_fn, max_steps=train_spec.max_steps)
-        return evaluate(estimator, eval_spec.input_fn, steps=eval_spec.steps), []
+        limit = {"max_steps": train_spec.max_steps, "hooks": train_spec.hooks}
+        train(estimator, train_spec.input_fn, **limit, saving_listeners=train_spec.saving_listeners)
+        limit = {"steps": eval_spec.steps, "hooks": eval_spec.hooks}
+        return evaluate(estimator, eval_spec.input_fn, **limit), []
 
     real = v1.estimator.Estimator.latest_checkpoint
 
@@ -202,11 +251,17 @@ def _checkpoints(checkpoint_dir: str, *arguments: Any, **options: Any) -> Iterat
 
 
 class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
-    """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact."""
+    """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact.
 
-    def __init__(self, tpu: str | None = None, *arguments: Any, **options: Any) -> None:
-        cluster = tf.train.ClusterSpec({"worker": [_ADDRESS]})
-        super().__init__(cluster, master=f"grpc://{_ADDRESS}", task_type="worker", task_id=0)
+    `asked` is told for which TPU.
+    """
+
+    asked: Callable[[Any], None]
+
+    def __init__(self, tpu: Any = None, *arguments: Any, **options: Any) -> None:
+        self.asked(tpu)
+        cluster = tf.train.ClusterSpec({"worker": [NO_HOST]})
+        super().__init__(cluster, master=f"grpc://{NO_HOST}", task_type="worker", task_id=0)
 
     def get_master(self) -> str:
         """As TPUClusterResolver has it."""

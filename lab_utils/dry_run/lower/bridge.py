@@ -8,7 +8,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,12 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import all_nodes
+from lab_utils.dry_run.graphs import all_nodes, of_gradient
 from lab_utils.dry_run.lower import graph_def as graph_defs
+from lab_utils.dry_run.lower import written
 from lab_utils.dry_run.lower.draws import Draws, draw_alike
 from lab_utils.dry_run.lower.errors import explain
+from lab_utils.dry_run.lower.instructions import matmuls
 from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -48,20 +50,31 @@ class Step:
 
 
 def to_program(
-    step: Step, name: str, mode: str, cores: int, per_core_batch: int, draws: Draws | None = None
+    step: Step,
+    name: str,
+    mode: str,
+    cores: int,
+    per_core_batch: int,
+    draws: Draws | None = None,
+    numbers: Mapping[str, float] | None = None,
 ) -> Program:
     """Lowers a step; with `draws` its random numbers are those that draws.py says.
+
+    With `numbers` the constants of these names have other numbers (written.py).
 
     Raises:
         CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
     """
+    lowered_with = functools.partial(to_program, step, name, mode, cores, per_core_batch, draws)
     results = ({} if step.loss is None else {"loss": step.loss}) | step.host
     graph_def = graph_defs.prune(step.graph, [t.op for t in results.values()] + step.updates)
     graph_defs.cut_host_work(graph_def)
+    written.replace(graph_def, numbers or {})
     graph_defs.sum_resizes(graph_def, step.graph)
     named_cores = graph_defs.use_xla_collectives(graph_def, step.graph, cores)
     sums = graph_defs.nodes_of(graph_def, step.graph, _STATISTICS)
-    statistics = [node.name for node, op, _ in sums if _is_batch_statistic(op)]
+    statistics = [op for _, op, _ in sums if _is_batch_statistic(op)]
+    own = [op for op in statistics if _reaches(op, step.loss)]
     random = [node.name for node in all_nodes(graph_def) if op_table.is_random(node.op)]
     if draws:
         draw_alike(graph_def, draws, cores)
@@ -91,14 +104,18 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
+        matmuls=matmuls(module),
         named_cores=named_cores,
         random=random,
-        batch_statistics=statistics,
-        origin=_origin(step, [item.name for item in variables]),
+        batch_statistics=[op.name for op in own],
+        joined_statistics=[place(op) for op in statistics if op not in own and _is_averaged(op)],
+        origin=_origin(step, [item.name for item in variables], lowered_with),
     )
 
 
-def _origin(step: Step, variables: list[str]) -> Origin:
+def _origin(
+    step: Step, variables: list[str], lowered_with: Callable[[Mapping[str, float]], Program]
+) -> Origin:
     """What the step's graph answers."""
     loss = None if step.loss is None else step.loss.op
     if loss is not None and loss.type == "Identity":  # a frontend's own, around the program's
@@ -111,6 +128,8 @@ def _origin(step: Step, variables: list[str]) -> Origin:
         place_of_write=lambda name: place_of_write(handles[name]),
         not_finite=functools.partial(value_not_finite, step),
         gradient_not_finite=functools.partial(gradient_not_finite, step),
+        factors=functools.partial(written.factors, step.graph),
+        with_numbers=lowered_with,
     )
 
 
@@ -145,6 +164,46 @@ def _is_batch_statistic(op: tf.Operation) -> bool:
     axes = tf.get_static_value(op.inputs[1])
     # Layer normalisation leaves the batch's axis.
     return op.name.endswith("moments/variance") and (axes is None or 0 in np.ravel(axes))
+
+
+def _reaches(op: tf.Operation, loss: tf.Tensor | None) -> bool:
+    """Whether what an op computes goes into the loss by a way without a sum over the cores."""
+    if loss is None or op.graph is not loss.graph:
+        return True
+    waiting, known = [op], {op}
+    while waiting:
+        current = waiting.pop()
+        if current is loss.op:
+            return True
+        users = {user for tensor in current.outputs for user in tensor.consumers()} - known
+        users = {
+            user for user in users if user.type != "CrossReplicaSum" and not of_gradient(user.name)
+        }
+        known |= users
+        waiting += users
+    return False
+
+
+_SCALED = {
+    "Identity",
+    "Squeeze",
+    "Reshape",
+    "ExpandDims",
+    "Pack",
+    "ConcatV2",
+    "Cast",
+    "Mul",
+    "RealDiv",
+}
+
+
+def _is_averaged(op: tf.Operation) -> bool:
+    """Whether a variance, as it is or scaled, goes into an all-reduce: nothing is added to it before."""
+    users = [user for user in op.outputs[0].consumers() if not of_gradient(user.name)]
+    return any(
+        user.type == "CrossReplicaSum" or (user.type in _SCALED and _is_averaged(user))
+        for user in users
+    )
 
 
 def _hlo(

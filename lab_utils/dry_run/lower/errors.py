@@ -1,10 +1,12 @@
 """Why a step cannot be lowered: TensorFlow's XLA bridge's errors, with the learner's line."""
 
 import re
+import textwrap
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
@@ -13,6 +15,16 @@ from lab_utils.dry_run.rules import finding
 _NEEDS_CONSTANT = re.compile(
     r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"
 )
+
+
+def shortened(message: str, most: int = 300) -> str:
+    """A message on one line without the stack that it ends in, at most so long; cut between two words."""
+    text = re.split(r" Stack trace for op definition| \[\[\{\{node ", " ".join(message.split()))[0]
+    return (
+        textwrap.shorten(text, most, placeholder=" ...").rstrip(".")
+        if len(text) > most
+        else text.rstrip(".")
+    )
 
 
 class CannotLower(Exception):
@@ -36,7 +48,7 @@ class CannotLower(Exception):
         if _NEEDS_CONSTANT.search(message):
             return finding("TPU301", self.where, message=message)
         lacking = self.op_type and "No registered" in message
-        reason = f"it has no {self.op_type} op" if lacking else message[:200]
+        reason = f"it has no {self.op_type} op" if lacking else shortened(message)
         return finding("TPU302", self.where, message=message, reason=reason)
 
 
@@ -48,12 +60,21 @@ class StepRaised(CannotLower):
         message = str(self)
         if _NEEDS_CONSTANT.search(message):
             return super().finding()
-        reason = message[:300].rstrip(".")
-        return finding("TPU199", self.where, message=message, mode="train", error=reason)
+        facts = {"mode": "train", "error": shortened(message), "hint": advice(message)}
+        return finding("TPU199", self.where, message=message, **facts)
 
 
 class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
+    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide.
+
+    Or nothing is computed from them.
+    """
+
+
+NOTHING_COMPUTED = (
+    "the step returns nothing that it computes from its arguments, so there is nothing to judge: return the "
+    "loss, the gradients or the new state"
+)
 
 
 def explain(error: Exception, graph: Any) -> CannotLower:

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.interpreters import mlir
+from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import xla_client
 from jax._src.lib.mlir import ir
 from jax.experimental import topologies
@@ -143,6 +143,13 @@ def _shardings(equation: Any) -> list[Any]:
             shardings = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
     named = jax.sharding.NamedSharding
     return [sharding if isinstance(sharding, named) else None for sharding in shardings]
+
+
+def computes(jaxpr: Any) -> bool:
+    """Whether a step computes anything of its arguments: a result, or a new value of one that is mutable."""
+    needed, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+    mutable = any(hasattr(variable.aval, "inner_aval") for variable in jaxpr.invars)
+    return bool(needed.eqns) and any(used) and (bool(jaxpr.outvars) or mutable)
 
 
 def maker(jaxpr: Any, variable: Any) -> Any:

@@ -38,7 +38,8 @@ def no_session() -> Iterator[None]:
     """Context manager: opening a monitored session, or restoring a checkpoint, raises GraphBuilt.
 
     Hooks that reset TPU workers before they are preempted are left out: their module left
-    TensorFlow in 2.16, and there are no workers.
+    TensorFlow in 2.16, and there are no workers. Hooks that begin write no event files, which would stand in
+    the model_dir of the program.
     """
 
     def stop(*args: object, **kwargs: object) -> None:
@@ -50,6 +51,7 @@ def no_session() -> Iterator[None]:
         mock.patch.object(monitored_session.WorkerSessionCreator, "create_session", stop),
         mock.patch.object(session_manager.SessionManager, "prepare_session", stop),
         mock.patch.object(v1.train.Saver, "restore", stop),
+        mock.patch.object(v1.summary.FileWriterCache, "get", lambda logdir: mock.MagicMock()),
     ):
         yield
 
@@ -196,6 +198,12 @@ def forget_conversions() -> None:
 def inputs_of_dataset(dataset: Any) -> list[Any]:
     """The datasets that a dataset takes its elements from."""
     return list(dataset._inputs())
+
+
+def functions_of_dataset(dataset: Any) -> list[Any]:
+    """The graphs of the functions that a dataset calls by itself: to map, to filter, to generate."""
+    functions = (getattr(value, "function", None) for value in vars(dataset).values())
+    return [function.graph for function in functions if hasattr(function, "graph")]
 
 
 def function_of_dataset(dataset: Any) -> Any | None:

@@ -9,7 +9,7 @@ import copy
 import inspect
 import io
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from lab_utils.common import scratch
 from lab_utils.common.source import NOWHERE, place_of_stack
-from lab_utils.dry_run.private.tensorflow import caught_log
+from lab_utils.dry_run.private.tensorflow import GraphBuilt, caught_log
 from lab_utils.estimator import tf, v1
 
 # isort: split
@@ -27,6 +27,7 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.tpu import topology, tpu_system_metadata
 from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
 
+NO_HOST = "dry-run.invalid:1"  # stands for the address of a TPU: no such host exists
 CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
 
 
@@ -81,6 +82,12 @@ def settings(estimator: Any) -> Settings:
     )
 
 
+def address(estimator: Any) -> str:
+    """The grpc:// address at which a TPUEstimator looks for its TPU; "" where its config names none."""
+    master = str(settings(estimator).config.master or "")
+    return master if master.startswith("grpc://") and NO_HOST not in master else ""
+
+
 def take_batch_sizes(estimator: Any, other: Any) -> None:
     """Gives a TPUEstimator the batch sizes for evaluation and prediction that only the other one has."""
     for name in ("_eval_batch_size", "_predict_batch_size"):
@@ -116,7 +123,7 @@ class Rehearsal:
         """A copy of a TPU RunConfig for a cluster that is never contacted."""
         config = copy.copy(config)
         config._cluster = None
-        config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
+        config._master = config._evaluation_master = f"grpc://{NO_HOST}"
         config._session_config = copy.deepcopy(config._session_config)
         if config._session_config is not None:
             config._session_config.ClearField("cluster_def")
@@ -179,6 +186,31 @@ def replicas(estimator: Any) -> int:
     """Copies of the model on the TPU system; a copy may take several cores (num_cores_per_replica)."""
     with estimator._ctx.with_mode("train") as context:
         return context.num_replicas
+
+
+def refusal(estimator: Any, mode: str, arguments: Mapping[str, Any]) -> Exception | None:
+    """What a TPUEstimator raises at once where train or evaluate is called so; None where it goes on.
+
+    `estimator` is a `Rehearsal.twin`; it is stopped where it would build its graph. `arguments` are those but
+    input_fn.
+    """
+
+    def stop(self: Any, *arguments: Any) -> None:
+        raise GraphBuilt
+
+    base = v1.estimator.Estimator
+    with (
+        mock.patch.object(base, "_train_model", stop),
+        mock.patch.object(base, "_evaluate_build_graph", stop),
+    ):
+        try:
+            method = estimator.train if mode == "train" else estimator.evaluate
+            method(lambda params: None, **arguments)
+        except GraphBuilt:
+            return None
+        except Exception as error:
+            return error
+    return None
 
 
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called_functions, everywhere
+from lab_utils.dry_run.graphs import (
+    ancestors,
+    arguments,
+    attribute,
+    called_functions,
+    everywhere,
+    of_gradient,
+)
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -25,13 +32,7 @@ _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "Collective
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
 _PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
 _PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
-_GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
-
-
-def of_gradient(name: str) -> str:
-    """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
-    return name[match.end() :] if (match := _GRADIENT.search(name)) else ""
 
 
 @dataclass

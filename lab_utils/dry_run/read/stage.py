@@ -1,96 +1,34 @@
-"""Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
+"""Stage 2: the facts that can be known before a compilation, and the rules that need them."""
 
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
-
-from lab_utils.common.source import place
-from lab_utils.dry_run.graphs import moves_to_host
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.read import flow as read_graph
-from lab_utils.dry_run.read import inputs as read_input
-from lab_utils.dry_run.read import randomness as read_random
-from lab_utils.dry_run.read import training as read_training
-from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.records import Finding, Mode, Severity
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.graphs import of_gradient
+from lab_utils.dry_run.read import inputs, randomness, settings, training, unsupported
+from lab_utils.dry_run.read.engine import apply_rules
+from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.session import Session, Skip
-from lab_utils.dry_run.workload import Inputs, Trace
-from lab_utils.port import contrib
 
-_TILE = 8  # rows of a tile in a core's memory
+# Whose rules are registered by their import.
+MODULES = (settings, unsupported, training, randomness, inputs)
 
 
 def carry_out(session: Session) -> str:
     """Stage "read"; returns its detail. Raises Skip where no graph was built."""
     traces = session.traces()
-    session.add(session.workload.read(traces, session.cores))
+    findings, not_checked = session.workload.read(traces, session.cores)
     session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
+    session.not_checked += not_checked
+    for facts in session.workload.facts(traces, session.cores):
+        found, left_out = apply_rules(facts)
+        findings += found
+        session.not_checked += left_out
+    session.add(_once(findings))
     if not traces:
-        session.not_checked.append(
-            "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
-        )
         return "program of train, its ops and types"
     modes = [trace.mode for trace in traces if trace.error is None]
+    if not modes and session.result.findings:
+        return "the graph as far as it was built"
     if not modes:
         raise Skip("no program to read")
     return f"programs of {', '.join(modes)}"
-
-
-def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
-    """What the graphs and input functions of a TPUEstimator tell, each line and rule once.
-
-    A trace that ended in an error is read as far as it came. The input functions are those that
-    were given to `trace`; each is called once more.
-    """
-    settings = _tpu_estimator.settings(estimator)
-    findings = []
-    for trace in traces:
-        serving = trace.mode is Mode.SERVING
-        if serving and trace.spec is not None:
-            findings += read_random.in_serving(trace.core_graph, trace.spec)
-        elif not serving:
-            findings += _model(trace, settings)
-        if trace.mode is Mode.TRAIN:
-            findings += _checkpoints(settings.config, settings.model_fn)
-            findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
-        if not serving and (trace.error is None or trace.core_graph is not None):
-            findings += _input(trace, estimator, inputs, settings)
-    return _once(findings)
-
-
-def read_step(concrete: Any) -> list[Finding]:
-    """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
-
-    `concrete` is the step as a ConcreteFunction of one core.
-    """
-    program = read_graph.CoreProgram(concrete.graph, off_device=True)
-    ops = program.ops()
-    unsupported = list(read_ops.unsupported(ops))
-    if moves_to_host(concrete.graph):  # each step then waits for the host
-        unsupported = [replace(item, severity=Severity.NOTE) for item in unsupported]
-    findings = [
-        *unsupported,
-        *read_ops.summaries(program.every_op()),
-        *read_ops.float64(ops),
-        *read_input.constants(concrete.graph),
-    ]
-    return _once(findings)
-
-
-def _tiles(per_core: int | None, cores: int, model_fn: Any) -> Iterator[Finding]:
-    """A note on a batch per core that does not fill the chip's tiles."""
-    if per_core and per_core % _TILE:
-        suggestion = -(-per_core // _TILE) * _TILE * cores
-        yield finding("TPU209", place(model_fn), per_core=per_core, suggestion=suggestion)
-
-
-def _checkpoints(config: Any, model_fn: Any) -> Iterator[Finding]:
-    """A finding where checkpoints are asked for in the middle of the device's loop."""
-    every, loop = config.save_checkpoints_steps, config.tpu_config.iterations_per_loop
-    if every and isinstance(loop, int) and every % loop:
-        yield finding("TPU210", place(model_fn), iterations=loop, checkpoint=every)
 
 
 # What goes on from the line that begins it: all that is computed with the result.
@@ -111,88 +49,11 @@ def _once(findings: list[Finding]) -> list[Finding]:
 
 
 def _goes_on(item: Finding) -> bool:
-    return bool(read_graph.of_gradient(item.place.op)) or not item.place.file
+    return bool(of_gradient(item.place.op)) or not item.place.file
 
 
 def _leads_to(first: Finding, item: Finding) -> bool:
     """Whether a finding of an op only follows from another's: its gradient, or its type further on."""
     if first.rule != item.rule:
         return False
-    return item.rule in _GOES_ON or read_graph.of_gradient(item.place.op).startswith(first.place.op)
-
-
-def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
-    """What model_fn made for one mode."""
-    if trace.core_graph is None:
-        return
-    program = read_graph.CoreProgram.of(trace.core_graph)
-    flow = read_graph.Flow(program)
-    ops = program.ops(_ops_of_predictions(trace, settings))
-    yield from read_ops.unsupported(ops)
-    if trace.mode is Mode.TRAIN:  # in other modes an Estimator writes none on a CPU either
-        yield from read_ops.summaries(program.every_op(), trace.core_graph)
-    yield from read_ops.float64(ops)
-    if contrib.installed():
-        yield from read_ops.data_dependent(ops)
-    if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
-        yield from read_training.metrics(program, ops)
-    yield from read_input.constants(trace.core_graph)
-    yield from read_training.broadcasts(flow)
-    if trace.mode is not Mode.TRAIN:
-        yield from read_random.in_model(ops, flow, trace.mode, trace.spec)
-    elif getattr(trace.spec, "train_op", None) is not None:
-        if trace.cores > 1:
-            yield from read_training.unsummed_gradients(program, flow)
-        yield from read_training.left_out(program, flow, trace.spec)
-
-
-def _ops_of_predictions(trace: Trace, settings: Any) -> list[Any]:
-    """The ops of the predictions, where a TPU would compute them sooner or later."""
-    predictions = getattr(trace.spec, "predictions", None)
-    if not isinstance(predictions, dict):
-        return []
-    if not settings.export_to_tpu and not settings.predict_batch_size:
-        return []
-    return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
-
-
-def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
-    """What input_fn made for one mode."""
-    input_fn = inputs.of(trace.mode)
-    if inputs.borrows(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
-        return
-    try:
-        pipeline = read_input.Pipeline.of(trace, estimator, input_fn)
-    except Exception:  # whatever input_fn raises is stage 1's finding
-        return
-    yield from _batch_size(trace, estimator, input_fn, pipeline)
-    loop = settings.config.tpu_config.iterations_per_loop
-    try:
-        yield from read_input.length(pipeline, trace.mode, loop, input_fn)
-    except read_input.Unknown as why:
-        trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
-    yield from read_input.constants(pipeline.graph)
-    yield from read_input.python(pipeline.graph, trace.cores)
-    if trace.mode is Mode.TRAIN:
-        yield from read_input.shuffling(pipeline)
-    else:
-        yield from read_random.in_input(pipeline.graph, trace.mode)
-    if trace.mode is Mode.EVAL:
-        try:
-            yield from read_input.remainder(pipeline)
-        except read_input.Unknown as why:
-            trace.not_checked.append(f"Whether evaluation leaves out the last examples: {why}.")
-
-
-def _batch_size(
-    trace: Trace, estimator: Any, input_fn: Callable, pipeline: read_input.Pipeline
-) -> Iterator[Finding]:
-    """Does input_fn follow params['batch_size']? Seen in what it makes of twice the global batch."""
-    if not trace.global_batch:
-        return
-    try:
-        twice = read_input.Pipeline.of(trace, estimator, input_fn, times=2)
-    except Exception:  # it may hold an assertion of its own: then nothing is known
-        return
-    if len(twice.shapes) == len(pipeline.shapes):
-        yield from read_input.batch_size(pipeline, twice, input_fn)
+    return item.rule in _GOES_ON or of_gradient(item.place.op).startswith(first.place.op)

@@ -26,9 +26,10 @@ READY, FINDINGS, COULD_NOT_RUN = "ready", "findings", "could not run"
 EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 
 NEVER_CHECKED = (
-    "Real speed: no TPU was used. The roofline is a bound from counted FLOP and bytes, not a measurement.",
+    "Real speed: no TPU was used. Times are estimated from the compiler's schedule; bounds follow from "
+    "counted FLOP and bytes.",
     "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do not.",
-    "Infeed, outfeed, host_call and outside compilation as they behave on a real TPU host.",
+    "Infeed, outfeed and outside compilation as they behave on a real TPU host.",
     "Input on several hosts, each reading its own share of the files.",
     "Checkpoints, buckets, permissions, quota and the network.",
 )
@@ -40,8 +41,11 @@ class Outcome:
     """The outcome of a dry run.
 
     `ignored` holds the findings that a person set aside (`set_aside`): they count for nothing.
-    `not_judged` names models that the program trains or evaluates besides: the verdict is never ready then.
-    `subject` says what was judged; `versions` holds the versions that took part.
+    `not_judged` names steps that could not be judged, and models that the program trains or evaluates
+    besides: the verdict is never ready then. `not_covered` names what the program trains after the judged
+    part, which limits what ready means.
+    `subject` says what was judged, `framework` what it is written with, `backend` what computes it, and
+    `devices` how many cores take part (None: not known); `versions` holds the versions that took part.
     """
 
     subject: str
@@ -54,6 +58,10 @@ class Outcome:
     versions: dict[str, str] = field(default_factory=dict)
     ignored: list[Finding] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
+    not_covered: list[str] = field(default_factory=list)
+    framework: str = ""
+    backend: str = ""
+    devices: int | None = None
 
     @property
     def ready(self) -> bool:
@@ -81,7 +89,7 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """ "findings" where any error or warning stands; else "could not run" where a stage failed,
-        none ran or a model was not judged; else "ready". Notes never change it."""
+        none ran or a step or a model was not judged; else "ready". Notes never change it."""
         if any(finding.severity is not Severity.NOTE for finding in self.findings):
             return FINDINGS
         statuses = {stage.status for stage in self.stages}
@@ -103,7 +111,9 @@ class Outcome:
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]
         limits = f" Not checked: {', '.join(missing)}." if missing else ""
         if self.not_judged:
-            limits += f" Not judged: {'; '.join(self.not_judged)} (give it as MODULE:FUNCTION)."
+            limits += f" Not judged: {'; '.join(self.not_judged)}."
+        if self.not_covered:
+            limits += f" Only the first training was judged, not {', '.join(self.not_covered)}."
         if self.verdict == FINDINGS:
             return f"Not ready for {self.topology}: {', '.join(parts)}.{limits}"
         if self.verdict == COULD_NOT_RUN:
@@ -113,7 +123,7 @@ class Outcome:
             if self.not_judged:
                 return f"No verdict: nothing was found in what was judged.{limits}"
             return "No verdict: no stage was carried out."
-        limit = ", as far as was checked" if missing else ""
+        limit = ", as far as was checked" if missing or self.not_covered else ""
         notes = f" ({', '.join(parts)})" if parts else ""
         return f"Ready for {self.topology}{limit}{notes}.{limits}"
 

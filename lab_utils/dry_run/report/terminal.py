@@ -26,8 +26,8 @@ def render(report: Outcome) -> str:
         blocks.append(["IGNORED", *_items(words.ignored(report))])
     for step in report.compiled:
         lines = _wrap(words.memory_sentence(step)) if step.memory.used is not None else []
-        if step.cost.roofline:
-            lines += _wrap(words.speed_sentence(step, report.cores))
+        if step.cost.roofline or step.cost.estimated_seconds:
+            lines += _wrap(words.speed_sentence(step, report))
         lines += _items(words.line_costs(step))
         if lines:
             blocks.append([step.name.upper(), *lines])

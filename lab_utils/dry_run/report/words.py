@@ -10,12 +10,20 @@ from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
+from lab_utils.runtime import chips
 
 _MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}
 
 _LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
     "it fused counts to the line of the last op; it estimates no cycles of collectives and copies."
+)
+
+
+_ESTIMATE_BASIS = (
+    "Estimated times: the cycles of the compiled program's own schedule over the clock (derived from the "
+    "peak), and exchanges by their bytes over the published speed of the links. Nothing was measured on a "
+    "TPU; waiting for input and for the host is not in them."
 )
 
 
@@ -47,9 +55,80 @@ def line_costs(step: CompiledStep) -> list[str]:
     ]
 
 
-def speed_sentence(step: CompiledStep, cores: int) -> str:
-    """What the roofline says of one program: the bound on a step, and what it follows from."""
+def speed_sentence(step: CompiledStep, report: Outcome) -> str:
+    """What is known of one program's speed: its estimated time, then the bound that no program beats."""
+    if step.cost.estimated_seconds is None:
+        return _bound_sentence(step, report.cores)
+    return f"{_estimate_sentence(step, report)} {_bound_beside(step)}".rstrip()
+
+
+def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
+    """The estimated time of a step, what published programs say of such estimates, and the rate."""
+    cost, seconds, cores = step.cost, step.cost.estimated_seconds.value, report.cores
+    parts = f"{cost.cycles.value:,.0f} cycles of its schedule"
+    if cost.exchange_seconds is not None:
+        parts += f", and {scaled(cost.exchange_seconds.value, 's')} for exchanges between chips"
+    low, high = times_of_estimates()
+    return (
+        f"The {step.name} takes about {scaled(seconds, 's')}, as the TPU compiler estimates it ({parts}). "
+        f"Published programs took {low:.2f} to {high:.2f} times such an estimate"
+        f"{_without_training(report.topology)}; here that is {scaled(seconds * low, 's')} to "
+        f"{scaled(seconds * high, 's')}. At the estimate it does "
+        f"{_rates(cost.estimated_rate.value, step, cores)}."
+    )
+
+
+def _without_training(topology: str) -> str:
+    """A remark where no whole training on that chip is among the published programs."""
+    chip = chips.parse(topology)[0].name
+    estimated = (row for row in published() if hasattr(row, "of_estimate"))
+    if any(row.chip == chip and row.kind != "matmul" for row in estimated):
+        return ""
+    return f" (none of them a training on {chip})"
+
+
+# Where the estimate is so many times the bound, the bound tells nothing of the speed.
+_FAR_APART = 3
+
+
+def _bound_beside(step: CompiledStep) -> str:
+    """The bound beside an estimate: what it follows from, or why it says little."""
+    bound = step.cost.roofline
+    if bound is None:
+        return ""
+    if step.cost.estimated_seconds.value > _FAR_APART * bound.seconds:
+        why = (
+            "arrays stay in the chip's own memory, so that little traffic reaches HBM"
+            if step.on_chip
+            else "most of its time goes to work that is neither matmuls nor HBM traffic"
+        )
+        return f"Its roofline bound says little: {why}."
+    return f"It cannot take less than {scaled(bound.seconds, 's')}: {_roofline_parts(step)}."
+
+
+def _bound_sentence(step: CompiledStep, cores: int) -> str:
+    """The roofline bound of a program for which the compiler estimates no cycles."""
     bound, cost = step.cost.roofline, step.cost
+    sentence = (
+        f"The {step.name} takes at least {scaled(bound.seconds, 's')}, bound by {bound.bound_by}: "
+        f"{_roofline_parts(step)}."
+    )
+    if cost.examples_per_second is not None:
+        sentence += f" That is at most {_rates(cost.examples_per_second.value, step, cores)}."
+    return sentence
+
+
+def _rates(rate: float, step: CompiledStep, cores: int) -> str:
+    """Examples/s of a core and of all cores; where the step uses fewer, that instead."""
+    together = f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}"
+    if step.cores not in (None, cores):
+        together = f"and the step uses {step.cores} of the {counted(cores, 'core')}"
+    return f"{rounded(rate)} examples/s a core, {together}"
+
+
+def _roofline_parts(step: CompiledStep) -> str:
+    """What a bound follows from, the longer part first."""
+    bound = step.cost.roofline
     compute = (
         f"its {scaled(bound.flops, 'FLOP')} take {scaled(bound.compute_seconds, 's')} at "
         f"{scaled(bound.peak_flops, 'FLOP/s')}"
@@ -58,25 +137,15 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
         f"its {scaled(bound.bytes, 'B')} of HBM traffic take {scaled(bound.memory_seconds, 's')} at "
         f"{scaled(bound.peak_bandwidth, 'B/s')}"
     )
-    first, second = (compute, traffic) if bound.bound_by == "FLOPs" else (traffic, compute)
-    sentence = (
-        f"The {step.name} takes at least {scaled(bound.seconds, 's')}, bound by {bound.bound_by}: "
-        f"{first}, {second}."
-    )
-    if cost.examples_per_second is not None:
-        rate = cost.examples_per_second.value
-        sentence += (
-            f" That is at most {rounded(rate)} examples/s a core, "
-            f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}."
-        )
-    return sentence
+    return ", ".join((compute, traffic) if bound.bound_by == "FLOPs" else (traffic, compute))
 
 
 def bases(report: Outcome) -> list[str]:
     """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
-    sentences = [
-        f"Speed: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
-        f"A bound, not a measurement. {shares_sentence()}"
+    sentences = [_ESTIMATE_BASIS for step in report.compiled if step.cost.estimated_seconds]
+    sentences += [
+        f"Bounds: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
+        f"{shares_sentence()}"
         for step in report.compiled
         if step.cost.roofline
     ]
@@ -89,6 +158,12 @@ def published() -> tuple[SimpleNamespace, ...]:
     """How near real TPUs came to such bounds: the rows of published.yaml, which says what the fields mean."""
     rows = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text(encoding="utf-8"))
     return tuple(SimpleNamespace(**row | {"read": str(row["read"])}) for row in rows)
+
+
+def times_of_estimates() -> tuple[float, float]:
+    """The least and the most times that a published program took of its estimated time."""
+    times = [1 / row.of_estimate for row in published() if hasattr(row, "of_estimate")]
+    return min(times), max(times)
 
 
 def shares_sentence() -> str:
@@ -146,8 +221,20 @@ def feed_sentence(report: Outcome) -> str:
 
 
 def subject_line(report: Outcome) -> str:
-    """What was judged, for how many cores of which topology, and by which versions."""
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    return f"{report.subject}; {counted(report.cores, 'core')} of {report.topology}" + (
-        f"; {versions}" if versions else ""
-    )
+    """What was judged, as a program of what, for how many cores of which topology, and by which versions."""
+    parts = [report.subject]
+    if report.framework:
+        on = f" on {report.backend}" if report.backend != report.framework else ""
+        parts.append(f"{report.framework}{on}")
+    parts += [
+        _cores(report),
+        ", ".join(f"{name} {version}" for name, version in report.versions.items()),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _cores(report: Outcome) -> str:
+    whole = f"{counted(report.cores, 'core')} of {report.topology}"
+    if report.backend and report.devices is None:
+        return f"not lowered for the {whole}"
+    return whole if report.devices in (None, report.cores) else f"{report.devices} of the {whole}"

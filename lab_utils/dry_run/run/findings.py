@@ -11,6 +11,7 @@ from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.run import words
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
@@ -48,10 +49,11 @@ class VirtualRun:
     cached: bool = False
 
 
-def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) -> None:
-    """TPU404: two cores with the same examples, or a core with those of the step before."""
+def look_at_batches(program: Program, epochs: list[list[Batch]], result: VirtualRun) -> None:
+    """TPU404: two cores with the same examples, or a core with those of the step before in its epoch."""
     earlier: dict[str, str] = {}
-    for step, batch in enumerate(batches, 1):
+    numbered = [(number, batch) for epoch in epochs for number, batch in enumerate(epoch)]
+    for step, (number, batch) in enumerate(numbered, 1):
         digests: dict[str, str] = {}
         for core in range(program.cores):
             arrays = [array[core] for array in batch]
@@ -59,13 +61,13 @@ def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) 
                 continue  # made-up data: nothing can be told from them
             digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
             name = f"core {core} at step {step}"
-            twin = digests.get(digest) or earlier.get(digest)
+            twin = digests.get(digest) or (number and earlier.get(digest))
             if twin:
                 which = f"{twin} and {name}"
                 result.findings.append(finding("TPU404", program.where, which=which, step=step))
                 return
             digests[digest] = name
-        earlier = {} if program.one_batch else digests
+        earlier = digests
 
 
 def _constant(array: np.ndarray) -> bool:
@@ -101,7 +103,8 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
         # From the second step on the trained variables count: a gradient that is `cores` times too
         # large shows in how far the loss has moved.
         change = max(abs(a - many[0]), abs(b - one[0]))
-        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change):
+        most = OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change)
+        if program.joined_statistics or abs(a - b) > most:
             result.findings.append(_other_loss(program, number, a, b))
             return
         result.notes.append(
@@ -109,6 +112,12 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
             "within what an average over each core's own number of examples makes."
         )
         return
+    off = abs(many[0] - one[0]) / max(abs(many[0]), abs(one[0]), 1e-30)
+    if program.joined_statistics and off > SAME_VARIABLE:
+        result.not_compared.append(
+            f"TPU403: {program.joined_statistics[0].position} averages variances over the cores, and leaves "
+            f"out how far their means are apart. With this batch it changes the loss by {off:.2%} only."
+        )
 
 
 def _lost_at(losses: list[list[float]]) -> float:
@@ -119,17 +128,22 @@ def _lost_at(losses: list[list[float]]) -> float:
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.place_of_sum, program.origin
+    hint = words.OF_GRADIENTS[program.api] if step > 1 else words.OF_LOSS
+    if step == 1 and program.joined_statistics:
+        where, hint = program.joined_statistics[0], words.OF_VARIANCE
     if not where:  # a loss that differs only later shows how variables are changed
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
-    return _too_many(program, where, step, "the mean loss over the cores", many, one)
+    return _too_many(
+        where or program.where, step, "the mean loss over the cores", (many, one), hint
+    )
 
 
 def _too_many(
-    program: Program, where: Place, step: int, what: str, many: float, one: float
+    where: Place, step: int, what: str, values: tuple[float, float], hint: str
 ) -> Finding:
-    values = {"step": step, "what": what, "many": f"{many:.6g}", "one": f"{one:.6g}"}
-    return finding("TPU403", where or program.where, **values)
+    many, one = (f"{value:.6g}" for value in values)
+    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)
 
 
 def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -> None:
@@ -161,7 +175,8 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
-        result.findings.append(_too_many(program, where, 1, what, many[name]["norm"], norm))
+        values, hint = (many[name]["norm"], norm), words.OF_GRADIENTS[program.api]
+        result.findings.append(_too_many(where or program.where, 1, what, values, hint))
 
 
 def look_at_values(
@@ -175,7 +190,7 @@ def look_at_values(
     if others:
         result.notes.append(
             f"{some(others)} differ between cores, "
-            "as statistics of each core's own examples do. TPUEstimator saves those of core 0."
+            f"as statistics of each core's own examples do. {words.SAVED[program.api]}"
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
@@ -188,6 +203,7 @@ def look_at_values(
                 steps=len(steps),
                 variables=some(names),
                 difference=f"{difference:.3g}",
+                hint=words.AGREE[program.api],
             )
         )
     may_not_change = len(steps) == 1 or not trainable or program.mode == Mode.FORWARD
@@ -199,7 +215,8 @@ def look_at_values(
             "are gathered over more steps."
         )
     else:
-        result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+        facts = {"steps": len(steps), "hint": words.TRAINS[program.api]}
+        result.findings.append(finding("TPU408", program.where, **facts))
 
 
 def _not_finite(

@@ -5,17 +5,18 @@ is what one core with the whole batch would get, whether the input feeds each co
 It says nothing of a TPU's numerics: here matmuls are done in float32.
 """
 
-import math
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
+from lab_utils.dry_run.run.written import Reading, readings
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
 from lab_utils.runtime import places
 
@@ -27,7 +28,6 @@ MOST_BYTES = 2.5e9
 _FEWEST_STEPS = 2  # the second shows what the first did to the variables
 # Of the bytes that all instructions write, the share that a CPU holds at a time.
 _HELD_SHARE = 0.5
-_NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             ran = finish(session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
+    if one_core is not None and _depends_on_cores(ran):
+        meanings = readings(program, many, one_core)
+        _take_back(ran, meanings, steps=plan.steps, say=session.say)
     session.add(ran.findings)
     if not ran.steps and not ran.findings:
         raise Skip("; ".join(ran.not_compared))
@@ -83,6 +86,27 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
     return " ".join([summary, *ran.notes])
+
+
+def _depends_on_cores(ran: VirtualRun) -> bool:
+    return any(found.rule == "TPU403" for found in ran.findings)
+
+
+def _take_back(
+    ran: VirtualRun, readings: Iterable[Reading], steps: int, say: Callable[[str], None]
+) -> None:
+    """Takes TPU403 back where cores and one core agree, if a number of the program is read otherwise."""
+    for reading in readings:
+        many = replace(reading.many, may_add_up=True)
+        with running(many, steps=steps, one_core=reading.one) as finish:
+            again = finish(say)
+        if not _depends_on_cores(again):
+            ran.findings[:] = [found for found in ran.findings if found.rule != "TPU403"]
+            ran.not_compared.append(
+                f"TPU403, unless {reading.what}: the step then agrees with that of one core, and the program "
+                "is right for this number only."
+            )
+            return
 
 
 def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
@@ -126,7 +150,7 @@ def affordable(program: Program, steps: int) -> Plan | None:
 
     The estimate is made of the program itself, so that it holds also where the TPU compiler gave no figures.
     """
-    flops, writes = cost(program.hlo)
+    flops, writes = cost(program)
     variables = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
     room = min(MOST_BYTES, places.free_memory() / 3)
     most = min(program.cores, MOST_VIRTUAL_CORES)
@@ -143,40 +167,7 @@ def affordable(program: Program, steps: int) -> Plan | None:
     return None
 
 
-def cost(hlo: bytes) -> tuple[float, float]:
-    """FLOP of the matmuls and convolutions of a serialized HloModuleProto, and bytes that it writes."""
-    module = _tensorflow.hlo_module(hlo)
-    computations = {computation.id: computation for computation in module.computations}
-    return _cost(computations[module.entry_computation_id], computations)
-
-
-def _cost(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
-    shapes = {op.id: op.shape for op in computation.instructions}
-    flops, writes = 0.0, 0.0
-    for op in computation.instructions:
-        if op.opcode in ("while", "call", "conditional"):
-            inner = [_cost(computations[id], computations) for id in op.called_computation_ids]
-            times = _trips(op, computations) if op.opcode == "while" else 1
-            flops += times * sum(part[0] for part in inner)
-            writes += times * sum(part[1] for part in inner)
-        elif op.opcode not in _NO_WRITES:
-            writes += 4 * math.prod(op.shape.dimensions)
-        if op.opcode == "dot":
-            lhs = shapes[op.operand_ids[0]].dimensions
-            axes = op.dot_dimension_numbers.lhs_contracting_dimensions
-            flops += 2 * math.prod(op.shape.dimensions) * math.prod(lhs[axis] for axis in axes)
-        elif op.opcode == "convolution":
-            kernel = shapes[op.operand_ids[1]].dimensions
-            filters = kernel[op.convolution_dimension_numbers.kernel_output_feature_dimension]
-            flops += 2 * math.prod(op.shape.dimensions) * math.prod(kernel) / max(filters, 1)
-    return flops, writes
-
-
-def _trips(loop: Any, computations: dict[int, Any]) -> int:
-    """How often a loop runs, by the largest whole number that its condition or body compares with."""
-    numbers = [1]
-    for id in loop.called_computation_ids:
-        for op in computations[id].instructions:
-            if op.opcode == "constant" and not op.shape.dimensions:
-                numbers += [*op.literal.s32s, *op.literal.s64s]
-    return min(max(numbers), 10_000)
+def cost(program: Program) -> tuple[float, float]:
+    """FLOP of the matmuls and convolutions of a program, and bytes that it writes."""
+    flops = sum(matmul.flops for matmul in program.matmuls)
+    return flops, bytes_written(_tensorflow.hlo_module(program.hlo))

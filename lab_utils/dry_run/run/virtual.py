@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.figures import counted
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
@@ -41,13 +42,18 @@ def running(
         CompilerMissing: jax is not installed here.
     """
     result = VirtualRun()
-    batches = list(itertools.islice(program.origin.read(), steps))
-    if len(batches) < steps:
-        result.findings.append(finding("TPU407", program.where, have=len(batches), need=steps))
+    epochs = _epochs(program, steps)
+    batches = [batch for epoch in epochs for batch in epoch]
+    needed = 1 if program.reads_again else min(steps, program.least_steps or steps)
+    if len(batches) < needed:
+        result.findings.append(finding("TPU407", program.where, have=len(batches), need=needed))
     if not batches:
         yield lambda progress: result
         return
-    findings.look_at_batches(program, batches, result)
+    if len(epochs) > 1:
+        ends = counted(len(epochs[0]), "batch")
+        result.notes.append(f"The data end after {ends}, and were read again.")
+    findings.look_at_batches(program, epochs, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches)]
     if whole and program.batch_statistics:  # only the first step can be compared, and that roughly
@@ -56,6 +62,18 @@ def running(
         programs.append((one_core, whole))
     with executing(programs) as wait:
         yield lambda progress: _result(program, result, batches, lambda: wait(progress))
+
+
+def _epochs(program: Program, steps: int) -> list[list[Batch]]:
+    """Batches for so many steps, or as many as there are; those of a new epoch are a list of their own."""
+    epochs: list[list[Batch]] = []
+    left = steps
+    while left and (batches := list(itertools.islice(program.origin.read(), left))):
+        epochs.append(batches)
+        left -= len(batches)
+        if not program.reads_again:
+            break
+    return epochs
 
 
 def _result(

@@ -1,12 +1,16 @@
 """From the exceptions and log lines of TPUEstimator to findings (rules TPU1xx)."""
 
+import inspect
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
 from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.lower.bridge import leaf_names
+from lab_utils.dry_run.lower.errors import shortened
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
@@ -36,6 +40,10 @@ _EXCEPTIONS = (
     ("TPU114", r"_chief_hooks returned by EstimatorSpec is not supported"),
     ("TPU115", r"should have graph attribute that is equal to current graph"),
     ("TPU115", r"marked as not fetchable|The name '.*' refers to a Tensor which does not exist"),
+    (
+        "TPU115",
+        r"(Argument `fetch`|Fetch argument) .*(cannot be interpreted as a|has invalid type)",
+    ),
     ("TPU206", r"MergeSummary.* in a while loop"),
     ("TPU117", r"scaffold_fn returns None"),
     ("TPU118", r"depends on TPU computation|in a while loop|is out of scope"),
@@ -110,9 +118,15 @@ def _match(rows: tuple[tuple[str, str], ...], text: str) -> tuple[str, dict[str,
             if rule == "TPU106":
                 batch, cores = int(match["batch"]), int(match["cores"])
                 suggestion = max(cores, round(batch / cores) * cores)
-                facts = {"batch": batch, "cores": cores, "suggestion": suggestion}
+                what = "TPUEstimator gives each core an equal share of it"
+                facts = {"batch": batch, "cores": cores, "what": what, "suggestion": suggestion}
             return rule, facts
     return "", {}
+
+
+def is_fetch(error: Exception) -> bool:
+    """Whether an exception says that a session cannot fetch a tensor."""
+    return _match(_EXCEPTIONS, " ".join(str(error).split()))[0] == "TPU115"
 
 
 def _findings(trace: Trace) -> list[Finding]:
@@ -134,6 +148,8 @@ def _of_exception(trace: Trace) -> Finding:
     arity = isinstance(trace.error, TypeError) and re.search(_ARITY, text)
     if not rule and trace.spec is not None and arity:
         rule = "TPU112"
+    if not rule and (function := _failed_host_function(trace)) and _captures(function, trace):
+        rule = "TPU118"  # the model's tensor is of one core's share, and did not fit the others
     if not rule and (unknown := _unknown_sizes(trace)):
         # What the model made of a size that is None: the line of the model is not to blame.
         where = _in_input(trace, unknown, "") or place(trace.input_fn)
@@ -148,7 +164,7 @@ def _of_exception(trace: Trace) -> Finding:
     where = place(metric or trace.error)
     if not where and rule in _OF_THE_BATCH:
         where = _in_input(trace, rule, str(facts.get("dtype", facts.get("shape", ""))))
-    where = where or _fallback(trace, rule, text)
+    where = where or trace.error_at or _fallback(trace, rule, text)
     return finding(rule, where, message=f"{type(trace.error).__name__}: {text}", **facts)
 
 
@@ -206,15 +222,30 @@ def _facts(rule: str, trace: Trace, metric: Any | None, text: str) -> dict[str, 
     if rule == "TPU206":
         return {"op": "tf.summary"}
     if rule == "TPU199":
-        error = f"{type(trace.error).__name__}: {text[:300]}".rstrip(".")
-        return {"mode": trace.mode, "error": error + _global_batch(trace, text)}
+        error = f"{type(trace.error).__name__}: {shortened(text)}"
+        facts = {"mode": trace.mode, "hint": advice(text)}
+        return facts | {"error": error + _global_batch(trace, text)}
     return {}
 
 
+# What TensorFlow says of sizes that do not fit together.
+_MISFIT = re.compile(
+    r"reshape a tensor|[Dd]imensions? must be|[Dd]imension \d+ in|[Ii]ncompatible|not compatible"
+    r"|must have the same|must be equal|broadcast"
+)
+
+
 def _global_batch(trace: Trace, text: str) -> str:
-    """What to say beside a shape that does not fit, where it holds the global batch; else ""."""
-    share, sizes = trace.per_core_batch, re.findall(r"\d+", text)
-    if not share or share == trace.global_batch or str(trace.global_batch) not in sizes:
+    """What to say beside shapes that do not fit in model_fn: one of a core's share, one of the whole batch.
+
+    "" for other messages, though they name the number.
+    """
+    share, sizes = trace.per_core_batch, set(map(int, re.findall(r"\d+", text)))
+    if not share or share == trace.global_batch or trace.spec is not None:
+        return ""
+    times = trace.global_batch // share
+    pairs = {size for size in sizes if size and size % share == 0 and size * times in sizes}
+    if not pairs or trace.global_batch not in sizes or not _MISFIT.search(text):
         return ""
     return (
         f". {trace.global_batch} is the global batch: model_fn gets a core's share of it, {share} examples; "
@@ -239,6 +270,25 @@ def _fallback(trace: Trace, rule: str, text: str) -> Place:
     constructor, keyword = _ARGUMENTS[rule]
     line = argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
     return line or Place(text=f"the constructor of {constructor}")
+
+
+def _failed_host_function(trace: Trace) -> Callable | None:
+    """The host function of the spec that an exception passed through; None where it passed through none."""
+    calls = [getattr(trace.spec, name, None) for name in ("eval_metrics", "host_call")]
+    functions = [call[0] for call in calls if call]
+    codes = {frame.f_code for frame, _ in traceback.walk_tb(trace.error.__traceback__)}
+    return next(
+        (f for f in functions if getattr(inspect.unwrap(f), "__code__", None) in codes), None
+    )
+
+
+def _captures(function: Callable, trace: Trace) -> bool:
+    """Whether a function holds a tensor of the model: in its closure, or as an attribute of what is there."""
+    held = [*inspect.getclosurevars(inspect.unwrap(function)).nonlocals.values()]
+    held.append(getattr(function, "__self__", None))
+    held += [value for each in held for value in getattr(each, "__dict__", {}).values()]
+    tensors = filter(tf.is_tensor, tf.nest.flatten(held))
+    return any(getattr(tensor, "graph", None) is trace.core_graph for tensor in tensors)
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:

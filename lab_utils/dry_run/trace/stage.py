@@ -7,8 +7,9 @@ answers `cores` cores. It runs in the caller's process, so that closures, notebo
 datasets work as they are, and errors point at the user's own lines.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from lab_utils.dry_run import elsewhere
@@ -16,9 +17,10 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import Session, Skip, at, in_words
+from lab_utils.dry_run.trace import hooks
+from lab_utils.dry_run.trace.calls import call_findings
 from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.workload import Inputs, Trace
-from lab_utils.estimator import tf, v1
+from lab_utils.dry_run.workload import Call, Inputs, Trace
 
 
 def carry_out(session: Session) -> str:
@@ -31,6 +33,7 @@ def carry_out(session: Session) -> str:
     traces = session.traces()
     if not traces:
         raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
+    session.add(call_findings(session.workload.observed.calls, session.cores))
     session.add(trace_findings(traces))
     for trace in traces:
         if trace.borrowed_input:
@@ -45,12 +48,17 @@ def carry_out(session: Session) -> str:
     return f"graphs built for {', '.join(modes)}" if modes else "no graph could be built"
 
 
-def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
+def trace(
+    estimator: Any, inputs: Inputs, *, cores: int, calls: Mapping[Mode, Call] = MappingProxyType({})
+) -> list[Trace]:
     """Builds the graph of each mode for `cores` cores, and that of serving where it has an input.
 
+    `calls` are those that a program made, whose hooks and predict_keys count, too.
+
     Evaluation and prediction take the training input_fn where they are given none of their own
-    (prediction without its labels). A mode for which the constructor got no batch size is left out,
-    unless it has an input_fn of its own; evaluation is tried all the same (Trace.probe).
+    (prediction without its labels). A mode that the program is known not to call is left out, and one for
+    which the constructor got no batch size, unless it has an input_fn of its own; evaluation is tried all
+    the same (Trace.probe).
 
     Raises:
         TypeError: `estimator` is not a TPUEstimator.
@@ -60,6 +68,9 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
+        if mode is not Mode.TRAIN and calls and mode not in calls:
+            traces[0].not_checked.append(f"Mode {mode}: the program was not seen to call it.")
+            continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
         result.probe = mode is not Mode.TRAIN and result.borrowed_input
@@ -67,7 +78,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
             continue
         borrows_size = mode is Mode.EVAL and result.borrowed_input and not result.global_batch
         changes = {"eval_batch_size": settings.train_batch_size} if borrows_size else {}
-        if _build(result, estimator, changes):
+        if _build(result, estimator, changes, calls.get(mode)):
             traces.append(result)
         elif result.error is not None and traces:
             traces[0].not_checked.append(
@@ -85,7 +96,9 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     return traces
 
 
-def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
+def _build(
+    result: Trace, estimator: Any, changes: dict[str, Any], call: Call | None = None
+) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
         _tpu_estimator.rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
@@ -94,31 +107,18 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             result, drop_labels=result.mode is Mode.PREDICT and result.borrowed_input
         ),
     ):
-        folder = rehearsal.model_dir
         try:
             twin = rehearsal.twin(estimator, **changes)
             if result.mode is not Mode.SERVING:
                 with suppress(ValueError):  # building the graph says why
                     result.replicas = _tpu_estimator.replicas(twin)
-            if result.mode is Mode.TRAIN:
-                twin.train(result.input_fn, steps=1)
-            elif result.mode is Mode.EVAL:
-                twin.evaluate(result.input_fn, steps=1)
-            elif result.mode is Mode.SERVING:
-                twin.export_saved_model(folder, result.input_fn, checkpoint_path="none")
-            else:
-                next(twin.predict(result.input_fn))
+            _call(twin, result, call, rehearsal.model_dir)
         except _tensorflow.GraphBuilt:
-            hooks = getattr(result.spec, f"{result.mode.activity}_hooks", ())
-            result.error = _refused_fetch(hooks, result.graph)
+            hooks.look_at(result, call)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
-            result.error = error
-        if result.mode is Mode.TRAIN:
-            # Its saver opened a writer, which must not outlive the folder.
-            with tf.Graph().as_default():
-                v1.summary.FileWriterCache.get(folder).close()
+            result.error, result.error_at = error, hooks.place_of(error, result)
     result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
     if not result.probe:
         return True
@@ -127,26 +127,17 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     return result.mode is Mode.PREDICT or bool(getattr(result.spec, "eval_metrics", None))
 
 
-def _refused_fetch(hooks: Iterable[Any], graph: tf.Graph) -> Exception | None:
-    """What a session says to hooks that fetch a tensor of the loop on the device; None if none does.
-
-    With version 1 control flow the loop's body is part of the session's graph, so that making the hook is
-    no error yet.
-    """
-    for hook in hooks:
-        try:
-            request = hook.before_run(v1.train.SessionRunContext(None, None))
-            fetches = tf.nest.flatten(getattr(request, "fetches", None))
-        except Exception:  # a hook of the user's own that wants a session, which is not there yet
-            continue
-        nodes = [fetch for fetch in fetches if isinstance(fetch, tf.Tensor | tf.Operation)]
-        inner = [node for node in nodes if not graph.is_fetchable(node)]
-        try:
-            if inner:
-                v1.Session(graph=graph).run(inner)
-        except (tf.errors.OpError, ValueError) as error:
-            return error
-    return None
+def _call(twin: Any, result: Trace, call: Call | None, folder: str) -> None:
+    """Calls the Estimator for one mode, with what the program gives for it that needs no session."""
+    if result.mode is Mode.TRAIN:
+        twin.train(result.input_fn, steps=1)
+    elif result.mode is Mode.EVAL:
+        twin.evaluate(result.input_fn, steps=1)
+    elif result.mode is Mode.SERVING:
+        twin.export_saved_model(folder, result.input_fn, checkpoint_path="none")
+    else:
+        keys = call.arguments.get("predict_keys") if call else None
+        next(twin.predict(result.input_fn, predict_keys=keys))
 
 
 # What a spec holds where model_fn has a branch for the mode.

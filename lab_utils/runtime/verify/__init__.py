@@ -113,7 +113,7 @@ def verdict(report: dict[str, Any]) -> str:
     if not holds["a TPU was used"] and report["tpu_chips"]:
         return (
             "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
-            'there a libtpu beside JAX (pip install "jax[tpu]")?'
+            'there a libtpu beside JAX (pip install "jax[tpu]" "libtpu<1")?'
         )
     if not holds["a TPU was used"]:
         says = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."

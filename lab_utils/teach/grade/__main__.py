@@ -1,64 +1,92 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
+import math
+import statistics
 import sys
-from collections.abc import Sequence
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils.common import command, files
+from lab_utils.check import sources
+from lab_utils.common import command, files, interrupts
 from lab_utils.teach import grade
-from lab_utils.teach.grade import cells, page, runs, submissions
+from lab_utils.teach.grade import page, runs, submissions, worker  # noqa: F401 (worker: its packages are here)
 from lab_utils.teach.grade.submissions import Submission
 
-_WAITING = runs.Graded(None, problem="grading was stopped before it")
+_STOPPED = "grading was stopped before it"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where nothing could be graded or written."""
     options = _parser().parse_args(arguments)
-    memory = int(options.memory_gib * 2**30)
-    limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
+    interrupts.as_ctrl_c()
     try:
         submitted = submissions.find(options.folder)
-        results = [_WAITING] * len(submitted)
+        results = {
+            number: runs.Graded(submission.lab, problem=submission.problem or _STOPPED)
+            for number, submission in enumerate(submitted)
+        }
+
+        def table() -> list[page.Row]:
+            return page.rows([(submitted[n], result) for n, result in results.items()])
+
+        _write(options.output, page.as_csv(table()))
         try:
-            _grade_all(submitted, results, limits, options.jobs)
+            _grade_all(submitted, results, table, options)
         finally:  # after Ctrl-C what was graded until then
-            table = page.rows(list(zip(submitted, results, strict=True)))
-            _write(table, options)
+            _write_pages(table(), options)
     except ValueError as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
     except OSError as error:
+        if error.filename is None:  # the output has no reader, or no room
+            raise
         print(f"grade: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
+    print("\n".join(_minutes(submitted)))
     return 0
 
 
 def _grade_all(
-    submitted: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
+    submitted: Sequence[Submission],
+    results: dict[int, runs.Graded],
+    table: Callable[[], list[page.Row]],
+    options: argparse.Namespace,
 ) -> None:
-    """Grades into `results`, with a line for each notebook."""
+    """Grades into `results`, with a line for each notebook, and writes the rows as they come."""
+    memory = int(options.memory_gib * 2**30)
+    limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
+    one_at_a_time = threading.Lock()
 
     def work(number: int) -> None:
         submission = submitted[number]
-        result = runs.Graded(None, problem=submission.problem)
-        if submission.lab is not None:
-            plan = cells.plan(submission.lab, submission.code)
-            result = runs.grade(plan, limits)
-        results[number] = result
+        try:
+            result = runs.grade(submission, limits)
+        except Exception as error:  # of one notebook: the others are graded
+            result = runs.Graded(None, problem=f"{type(error).__name__}: {error}")
         points = f"{result.points} of {len(result.results)}, " if result.results else ""
-        bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
+        with one_at_a_time:
+            results[number] = result
+            _write(options.output, page.as_csv(table()))
+            bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
 
     # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
-    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(jobs) as pool:
+    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(options.jobs) as pool:
         for _ in pool.imap_unordered(work, range(len(submitted))):
             bar.update()
 
 
-def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:
+def _write(path: Path, text: str) -> None:
+    """Writes a table or page. What is half a character, as a learner's message may be, is replaced."""
+    files.write(path, text.encode(errors="replace"))
+
+
+def _write_pages(table: Sequence[page.Row], options: argparse.Namespace) -> None:
     """Writes the table, and the pages that were asked for."""
     texts = {options.output: page.as_csv(table)}
     if options.page:
@@ -69,16 +97,37 @@ def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:
         options.feedback.mkdir(parents=True, exist_ok=True)
         texts |= {options.feedback / name: text for name, text in page.of_learners(table).items()}
     for path, text in texts.items():
-        files.write(path, text)
+        _write(path, text)
     places = (options.output, options.page, options.teacher_page, options.feedback)
     print("written:", ", ".join(str(path) for path in places if path))
+
+
+def _minutes(submitted: Sequence[Submission]) -> list[str]:
+    """A line for each lab that learners' files of progress give minutes of: their median beside ours."""
+    minutes: dict[int, list[float]] = defaultdict(list)
+    for submission in submitted:
+        for lab, each in submission.minutes.items():
+            minutes[lab].append(each)
+    return [
+        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from the first check to the last TODO solved "
+        f"(median of {len(each)}, without long breaks); the lab states {sources.labs()[lab]['minutes']}"
+        for lab, each in sorted(minutes.items())
+    ]
+
+
+def _positive(text: str) -> float:
+    """For argparse's `type`: a number above 0."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.grade",
         description="Grade the notebooks of a class.",
-        epilog=grade.__doc__.partition("\n\n")[2],
+        epilog=(grade.__doc__ or "").partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add, html = parser.add_argument, files.output(files.HTML)
@@ -89,12 +138,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--teacher_page", type=html, metavar="FILE.html", help="with names, points and remarks")
     feedback = "a page for each learner: what each check says"
     add("--feedback", type=files.path_argument, metavar="FOLDER", help=feedback)
-    step = "seconds for a cell or a check, after which it is left out (%(default)g)"
-    add("--step_seconds", type=float, default=runs.Limits.step, help=step)
+    step = "seconds for a learner's cell or a check, after which it is interrupted (%(default)g)"
+    add("--step_seconds", type=_positive, default=runs.Limits.step, help=step)
     total = "seconds for a notebook (%(default)g)"
-    add("--total_seconds", type=float, default=runs.Limits.total, help=total)
+    add("--total_seconds", type=_positive, default=runs.Limits.total, help=total)
     gib = runs.Limits.memory / 2**30
-    add("--memory_gib", type=float, default=gib, help="for a notebook (%(default)g)")
+    add("--memory_gib", type=_positive, default=gib, help="for a notebook (%(default)g)")
     add("--jobs", type=int, default=2, help="notebooks at a time (%(default)d)")
     return parser
 

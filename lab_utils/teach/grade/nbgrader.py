@@ -9,7 +9,7 @@ import nbformat.v4
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float
 
-from lab_utils.teach.grade import cells, runs, submissions
+from lab_utils.teach.grade import runs, submissions
 
 _GRADE_ID = "check-"
 
@@ -43,9 +43,9 @@ class Grade(NbGraderPreprocessor):
         return nb, resources
 
     def _graded(self, nb: nbformat.NotebookNode) -> runs.Graded:
-        lab = submissions.lab_of("\n".join(cell.source for cell in nb.cells))
-        if lab is None:
-            return runs.Graded(None, problem="This is not one of our labs: it names no TODO.")
-        code = [(cell.get("id", ""), cell.source) for cell in nb.cells if cell.cell_type == "code"]
+        source = [(cell.cell_type, cell.source) for cell in nb.cells]
+        submission = submissions.of_cells(("the notebook",), source)
         limits = runs.Limits(self.step_seconds, self.total_seconds, int(self.memory_gib * 2**30))
-        return runs.grade(cells.plan(lab, code), limits)
+        graded = runs.grade(submission, limits)
+        graded.remarks += submission.remarks
+        return graded

@@ -5,7 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lab_utils.check import todos
 from lab_utils.teach import pages
@@ -77,7 +77,7 @@ def of_class(table: Sequence[Row]) -> str:
         kinds = Counter(result.status for result in results)
         limits = len(results) - sum(kinds[kind] for kind in OUTCOMES)
         counts.append((head, [*(kinds[kind] for kind in OUTCOMES), limits]))
-        if wrong := Counter(result for result in results if not result.points):
+        if wrong := Counter(replace(each, place="") for each in results if not each.points):
             stops.append((head, wrong.most_common()))
     return pages.render(
         "class.html",

@@ -1,28 +1,24 @@
-"""A plan carried out under limits: worker after worker, until each TODO has its result."""
+"""One notebook graded: in a process of its own (`worker`), which nothing that happens there outlives."""
 
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import psutil
 
-from lab_utils.check import todos
 from lab_utils.check.setup import SILENCE
 from lab_utils.common import scratch
 from lab_utils.dry_run import cache
-from lab_utils.teach.grade.cells import Plan, answers
+from lab_utils.teach.grade.submissions import Submission, handed_out, writes
 
-_TICK = 0.5  # seconds between two looks at the memory
 _FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
 _QUIET = {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "3", SILENCE: "1"}
+_GRACE = 60  # seconds after the total in which a worker should have ended by itself
 MARKS = {
     "correct": ("✓", "right"),
     "incorrect": ("✗", "wrong"),
@@ -30,12 +26,13 @@ MARKS = {
     "cannot be checked here": ("?", "unsure"),
 }
 OUTCOMES = tuple(MARKS)
-TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
+CORRECT, INCORRECT, NOT_ATTEMPTED, CANNOT_CHECK = OUTCOMES
+LIMITS = TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes."""
+    """Seconds for a learner's cell or a check, seconds for a notebook, bytes of memory of its processes."""
 
     step: float = 60
     total: float = 600
@@ -44,15 +41,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a TODO: an outcome of `check`, or the limit that it met; and the message."""
+    """What became of a TODO: an outcome of `check`, or the limit that it met; the message; the place."""
 
     status: str
     why: str
+    place: str = ""
 
     @property
     def points(self) -> int:
         """1 for a correct answer, else 0."""
-        return int(self.status == "correct")
+        return int(self.status == CORRECT)
 
     @property
     def mark(self) -> tuple[str, str]:
@@ -80,110 +78,85 @@ class Graded:
         if self.problem:
             return f"could not be graded: {self.problem}"
         parts = ["graded"]
-        for kind in (TIMED_OUT, ENDED, MEMORY, "cannot be checked here"):
+        for kind in (*LIMITS, CANNOT_CHECK):
             if ids := [id for id, result in self.results.items() if result.status == kind]:
                 parts.append(f"{kind} in {', '.join(ids)}")
         return "; ".join(parts)
 
 
-def grade(plan: Plan, limits: Limits) -> Graded:
-    """Runs a plan's cells and checks. What ends a worker is left out in the next one."""
-    graded = Graded(plan.lab, remarks=list(plan.remarks))
-    by_check = {f"check {todo.id}": todo for todo in todos.of_lab(plan.lab)}
-    cells = {cell.label: cell for cell in plan.cells}
-    outcomes: dict[str, Result] = {}  # of cells and checks, by label
-    limits_met: dict[str, Result] = {}  # by cell
-    end = time.monotonic() + limits.total
-    while unchecked := [todo.id for check, todo in by_check.items() if check not in outcomes]:
-        job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": unchecked}
-        label = ""
-        with _worker(job) as worker:
-            for event in _events(worker, limits, end):
-                match event:
-                    case {"begin": label}:
-                        pass
-                    case {"end": name, "status": status, "why": why}:
-                        outcomes[name] = Result(status, why)
-                    case Result() as limit:
-                        pass
-        if not label:
-            why = outcomes.get("", limit).why
-            graded.problem = f"the lab's own cells do not run here ({why})"
-            return graded
-        if time.monotonic() >= end:
-            rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
-            outcomes = dict.fromkeys(by_check, rest) | outcomes
-        elif label in by_check:
-            outcomes.setdefault(label, limit)
-        elif cells[label].whole:
-            limits_met[label], cells[label] = limit, replace(cells[label], whole=False)
-            graded.remarks.append(f"of {label} only what it defines was run: {limit.why}")
-        else:
-            limits_met[label] = limit
-            del cells[label]
-    outcomes |= limits_met
-    for check, todo in by_check.items():
-        graded.results[todo.id] = outcomes[check]
-        if outcomes[check].status == "not attempted":  # a cell that failed says why
-            failed = [outcomes[c.label] for c in plan.cells if answers(todo, c.source)]
-            graded.results[todo.id] = next(filter(lambda o: o.why, failed), outcomes[check])
+def grade(submission: Submission, limits: Limits) -> Graded:
+    """Runs a notebook from its first cell to its last, then our checks, and says what came of each TODO.
+
+    Where a learner has deleted a cell that answers need, the lab's own cells of that kind are run first.
+    """
+    if submission.lab is None:
+        return Graded(None, problem=submission.problem)
+    lab = handed_out(submission.lab)
+    deleted = {cell.words for cell in lab.given} - {cell.words for cell in submission.cells}
+    told = _work(
+        {
+            "given": [cell.source for cell in lab.given if deleted],
+            "cells": [asdict(cell) for cell in submission.cells],
+            "checks": lab.checks,
+            "limits": asdict(limits),
+        },
+        limits.total + _GRACE,
+    )
+    graded = Graded(submission.lab, problem=told["problem"])
+    if graded.problem:
+        return graded
+    ended = {label: Result(**result) for label, result in told["cells"].items()}
+    for label, result in ended.items():
+        if result.status in LIMITS:
+            graded.remarks.append(f"{label}: {result.why}")
+    for id in lab.checks:
+        result = graded.results[id] = Result(**told["results"][id])
+        answers = [each for each in submission.cells if each.own and writes(each.source, id)]
+        if result.status == NOT_ATTEMPTED:  # a cell that failed, or met a limit, says why
+            failed = (ended[cell.label] for cell in answers if cell.label in ended)
+            graded.results[id] = next(failed, result)
+        elif result.points and id in told["ours"]:
+            graded.remarks.append(f"TODO {id} is correct with the course's own object")
+        elif result.points and not answers:
+            graded.remarks.append(
+                f"TODO {id} is correct, though no cell of the learner's answers it"
+            )
     return graded
 
 
-def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[dict | Result]:
-    """What a worker says; the last event is the limit that it met, in words of our own."""
-    started, text = time.monotonic(), b""
-    while True:
-        now = time.monotonic()
-        if now > min(started + limits.step, end):
-            limit = Result(TIMED_OUT, f"It took longer than {limits.step:.0f} s.")
-            break
-        if _memory(worker) > limits.memory:
-            size = f"{limits.memory / 2**30:.3g} GiB"
-            limit = Result(MEMORY, f"It took more than {size} of memory.")
-            break
-        if not select.select([worker.stdout], [], [], _TICK)[0]:
-            continue
-        data = os.read(worker.stdout.fileno(), 2**16)
-        if not data:
-            limit = Result(ENDED, f"The process ended, with status {worker.wait()}.")
-            break
-        *lines, text = (text + data).split(b"\n")
-        for event in map(json.loads, lines):
-            started = now if "begin" in event else started
-            yield event
-    yield limit
-
-
-@contextlib.contextmanager
-def _worker(job: dict[str, Any]) -> Iterator[subprocess.Popen]:
-    """Context manager: a worker at its job, in a folder that is its home, too."""
+def _work(job: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What a worker tells of its job, in a folder that is its home, too; `problem` where it ended before."""
     with scratch.folder() as home:
         environment = os.environ | dict.fromkeys(_FOLDERS, home) | _QUIET
+        environment.pop("NBGRADER_EXECUTION", None)  # checks then speak as in a learner's notebook
         with contextlib.suppress(OSError):  # what was compiled need not be compiled again
             environment[cache.SHARED] = str(cache.folder().parents[1])
         with subprocess.Popen(
             [sys.executable, "-P", "-m", "lab_utils.teach.grade.worker"],
-            bufsize=0,
             cwd=home,
             env=environment,
-            stdin=subprocess.PIPE,  # stays open: its end tells the worker that this process died
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as worker:
             try:
-                with contextlib.suppress(OSError):  # it has ended at once
-                    worker.stdin.write(json.dumps(job).encode() + b"\n")
-                yield worker
+                told, _ = worker.communicate(json.dumps(job).encode(), timeout=seconds)
+                return json.loads(told)
+            except subprocess.TimeoutExpired:
+                return {"problem": f"it took longer than {seconds:.0f} s, and did not end"}
+            except ValueError:
+                status = worker.wait()
+                how = signal.Signals(-status).name if status < 0 else f"status {status}"
+                return {"problem": f"the process that ran it was ended, perhaps by it ({how})"}
             finally:
-                with contextlib.suppress(OSError):
-                    os.killpg(worker.pid, signal.SIGKILL)
+                worker.kill()
+                _end_all(home)
 
 
-def _memory(worker: subprocess.Popen) -> int:
-    """Bytes of a worker and of all that it has started."""
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(worker.pid)
-        return sum(p.memory_info().rss for p in (process, *process.children(recursive=True)))
-    return 0
+def _end_all(home: str) -> None:
+    """Ends what a notebook has started and left running, wherever it has moved to."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get("HOME") == home:
+                process.kill()

@@ -1,52 +1,84 @@
-"""The notebooks of a class: which there are, and whose they are."""
+"""The notebooks of a class: which there are, whose they are, and what in them is the learner's own."""
 
+import ast
 import contextlib
 import io
 import json
 import os
 import re
+import stat
 import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-from lab_utils.check import todos
-from lab_utils.teach.grade import cells
+from lab_utils.check import progress, sources, todos
+from lab_utils.teach import pages
+from lab_utils.teach.marks import CHECK
 
+ROOT = Path(__file__).parents[3]
 _NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)  # some browsers add an ending
+_PROGRESS = re.compile(r"(^|_)progress[^_/]*\.json$", re.I)  # what `lab_utils progress` wrote
 # Moodle: "Ann Lee_1234_assignsubmission_file_", a folder's name or the start of a file's.
 # Canvas: "leeann_LATE_1234_56789_02_four_changes-1.ipynb", "leeann_1234_text.html".
 _PLATFORMS = (
     re.compile(r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_.*)?"),
     re.compile(r"(?P<who>[^_\d][^_]*)(?:_LATE)?_(?P<id>\d+)_(?:\d+_.+|text\.html)"),
 )
-# What the name of a file or folder holds beside the learner's, when the lab's own name is taken out.
-_FILLING = re.compile(
-    r"(?<![^\W_])((lab|week|hw|homework|assignment|exercise)?[ _-]*\d{1,2}|final|copy of)(?![^\W_])"
-    r"|\.(ipynb|txt|json)\b|-copy\d*|\(\d+\)",
-    re.I,
-)
+# What the name of a file or folder holds beside the learner's and the lab's.
+_A_LAB = r"(?<![^\W_])(lab|week|hw|homework|assignment|exercise)[ _-]*\d{1,2}(?![^\W_])"
+_FILLING = r"(?<![^\W_])(final|copy of)(?![^\W_])|\.(ipynb|txt|json)\b|-copy\d*|\(\d+\)"
 _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
-_NONE = "is not a notebook (.ipynb)"
+# What macOS, Jupyter, Python and git leave in a folder; nobody hands it in.
+_LEFT_BEHIND = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".DS_Store"}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_DEEPEST = 8  # archives within archives
+_NONE = "is not a notebook (.ipynb)"
+_FOREIGN = "is not one of our labs: it names no TODO of one"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell: what messages call it, its source, and whether the learner has written in it."""
+
+    label: str
+    source: str
+    own: bool = True
+
+    @property
+    def words(self) -> str:
+        """Its source without regard to spaces and line ends."""
+        return _words(self.source)
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """A lab as learners get it: cells that all work needs, the words of all, the arguments of checks."""
+
+    given: tuple[Cell, ...]
+    words: frozenset[str]
+    checks: dict[str, tuple[str, ...]]
 
 
 @dataclass
 class Submission:
-    """A file of a learner's: the code cells of a lab's notebook; `problem` says why it cannot be graded.
+    """A file of a learner's: the cells of a lab's notebook; `problem` says why it cannot be graded.
 
-    `parts` is its place below the class's folder, in which archives are folders.
+    `parts` is its place below the class's folder, in which archives are folders. `minutes` is what a file of
+    `lab_utils progress` says: the minutes of each lab that is solved whole.
     """
 
     parts: tuple[str, ...]
     lab: int | None = None
-    code: tuple[cells.Code, ...] = ()
+    cells: tuple[Cell, ...] = ()
     problem: str = ""
     learner: str = ""
     remarks: list[str] = field(default_factory=list)
+    minutes: dict[int, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -56,7 +88,7 @@ class Submission:
     @property
     def work(self) -> frozenset[str]:
         """What somebody has written into it; empty for a notebook as it was handed out, and for none."""
-        return frozenset() if self.lab is None else cells.work(self.lab, self.code)
+        return frozenset(cell.words for cell in self.cells if cell.own)
 
 
 def find(place: Path) -> list[Submission]:
@@ -69,14 +101,19 @@ def find(place: Path) -> list[Submission]:
         ValueError: it holds no notebook of a lab; the message says why.
     """
     place.stat()
-    files = list(_files(place, () if place.is_dir() else (place.name,)))
+    if place.is_dir():
+        os.listdir(place)
+        files = list(_folder(place, ()))
+    else:
+        files = list(_file((_text(place.name),), place.read_bytes))
     if not any(file.lab is not None for file in files):
         problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
-        raise ValueError(f"{place} holds no notebook of a lab. {problems}")
+        raise ValueError(f"{_text(str(place))} holds no notebook of a lab. {problems}")
     by_learner: dict[str, list[Submission]] = defaultdict(list)
     common = len(os.path.commonprefix([file.parts[:-1] for file in files]))
+    labs = {file.lab for file in files} - {None}
     for file in files:
-        file.learner = _learner(file.parts, common)
+        file.learner = _learner(file.parts, common, {file.lab} if file.lab is not None else labs)
         if not file.learner:
             file.learner = "/".join(file.parts)
             file.remarks.append("whose is it? its name gives no learner")
@@ -91,52 +128,124 @@ def find(place: Path) -> list[Submission]:
     return sorted(submissions, key=lambda file: (file.learner.casefold(), file.parts))
 
 
-def _files(path: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
-    """The file `path`, or all below it where it is a folder or an archive, as submissions of nobody yet."""
-    if path.is_dir():
-        entries = sorted(path.iterdir(), key=lambda entry: entry.name)
-        for entry in entries:
-            if not entry.name.startswith((".", "__")):  # of macOS, Jupyter and Python
-                yield from _files(entry, (*parts, unicodedata.normalize("NFC", entry.name)))
-        if not entries:
-            yield Submission((*parts, ""), problem=_NONE)
-    elif _NOTEBOOK.search(path.name):
-        yield _notebook(parts, path.read_bytes())
-    elif path.name.lower().endswith(".zip"):
-        try:
-            yield from _files(_archive(path.read_bytes()), (*parts[:-1], parts[-1][: -len(".zip")]))
-        except _DAMAGED:
-            yield Submission(parts, problem="is an archive that is damaged or has a password")
-    else:
-        yield Submission(parts, problem=_NONE)
-
-
-def _archive(data: bytes) -> zipfile.Path:
-    """An archive as a folder. macOS writes names in UTF-8 without saying so."""
+def _folder(folder: Path, parts: tuple[str, ...]) -> Iterator[Submission]:
+    """All that a folder holds, as submissions of nobody yet; one where it holds nothing."""
     try:
-        archive = zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8")
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        yield Submission((*parts, ""), problem=f"cannot be read: {error.strerror}")
+        return
+    entries = [entry for entry in entries if not _is_left_behind(entry.name)]
+    for entry in entries:
+        inner = (*parts, _text(entry.name))
+        if entry.is_symlink():
+            yield Submission(inner, problem="is a link: the file itself is needed")
+        elif entry.is_dir():
+            yield from _folder(Path(entry.path), inner)
+        elif entry.is_file():
+            yield from _file(inner, Path(entry.path).read_bytes)
+        else:
+            yield Submission(inner, problem="is neither a file nor a folder")
+    if not entries:
+        yield Submission((*parts, ""), problem=_NONE)
+
+
+def _file(
+    parts: tuple[str, ...], read: Callable[[], bytes], depth: int = 0
+) -> Iterator[Submission]:
+    """One file, or all that an archive holds. Only notebooks, archives and progress are read."""
+    name = parts[-1]
+    try:
+        if _NOTEBOOK.search(name):
+            yield _notebook(parts, read())
+        elif name.lower().endswith(".zip"):
+            if depth == _DEEPEST:
+                yield Submission(parts, problem="is an archive within too many others")
+            else:
+                folder = (*parts[:-1], name[: -len(".zip")])
+                yield from _archive(folder, _opened(read()), depth)
+        elif _PROGRESS.search(name):
+            yield Submission(parts, problem=_NONE, minutes=_minutes(read()))
+        else:
+            yield Submission(parts, problem=_NONE)
+    except _DAMAGED:
+        yield Submission(parts, problem="is an archive that is damaged or has a password")
+    except OSError as error:
+        yield Submission(parts, problem=f"cannot be read: {error.strerror}")
+
+
+def _opened(data: bytes) -> zipfile.ZipFile:
+    """An archive. macOS writes names in UTF-8 without saying so."""
+    try:
+        return zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8")
     except UnicodeDecodeError:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    return zipfile.Path(archive)
+        return zipfile.ZipFile(io.BytesIO(data))
+
+
+def _archive(parts: tuple[str, ...], archive: zipfile.ZipFile, depth: int) -> Iterator[Submission]:
+    """All that an archive holds, in one walk through its list: nothing is unpacked to the disk."""
+    filled, folders = {parts}, [parts]
+    for entry in archive.infolist():
+        names = [part for part in re.split(r"[/\\]", entry.filename) if part not in ("", ".", "..")]
+        if not names or any(map(_is_left_behind, names)):
+            continue
+        inner = (*parts, *map(_text, names))
+        if entry.is_dir():
+            folders.append(inner)
+            continue
+        filled |= {inner[:length] for length in range(len(parts), len(inner))}
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            yield Submission(inner, problem="is a link: the file itself is needed")
+        else:
+            yield from _file(inner, lambda entry=entry: archive.read(entry), depth + 1)
+    empty = folders if filled == {parts} else [each for each in folders if each not in filled]
+    for each in empty:
+        yield Submission((*each, ""), problem=_NONE)
+
+
+def _is_left_behind(name: str) -> bool:
+    return name in _LEFT_BEHIND or name.startswith("._")
+
+
+def _text(name: str) -> str:
+    """A name from a disk as text. An archive from Windows may leave names there that are not UTF-8."""
+    data = os.fsencode(name)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return unicodedata.normalize("NFC", text)
 
 
 def _notebook(parts: tuple[str, ...], data: bytes) -> Submission:
     try:
         source = [
-            (cell["cell_type"], cell.get("id", ""), "".join(cell["source"]))
+            (cell["cell_type"], "".join(cell["source"]))
             for cell in json.loads(data.decode("utf-8-sig"))["cells"]
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Submission(
             parts, problem="cannot be read as a notebook: the .ipynb file is needed again"
         )
-    lab = lab_of("\n".join(text for *_, text in source))
+    return of_cells(parts, source)
+
+
+def of_cells(parts: tuple[str, ...], source: list[tuple[str, str]]) -> Submission:
+    """A notebook, given as the kind and the source of each cell."""
+    lab = _lab_of("\n".join(text for _, text in source))
     if lab is None:
-        return Submission(parts, problem="is not one of our labs: it names no TODO of one")
-    return Submission(parts, lab, tuple((id, text) for kind, id, text in source if kind == "code"))
+        return Submission(parts, problem=_FOREIGN)
+    code = enumerate((text for kind, text in source if kind == "code"), 1)
+    ours = handed_out(lab).words
+    cells = [Cell(f"code cell {n}", text, _words(text) not in ours) for n, text in code]
+    submission = Submission(parts, lab, tuple(cells))
+    if submission.work >= _work_of_solution(lab):
+        submission.remarks.append("its answers are those of our solution, character by character")
+    submission.remarks.extend(_remarks([cell for cell in cells if cell.own]))
+    return submission
 
 
-def lab_of(text: str) -> int | None:
+def _lab_of(text: str) -> int | None:
     """The lab that a notebook's text is of, whatever its file is called: most of its TODOs say so."""
     numbers = [int(number) for number in _TODO.findall(text)]
     lab = max(set(numbers), key=numbers.count, default=None)
@@ -145,7 +254,115 @@ def lab_of(text: str) -> int | None:
     return None
 
 
-def _learner(parts: tuple[str, ...], common: int) -> str:
+def _words(source: str) -> str:
+    return " ".join(source.split())
+
+
+@cache
+def handed_out(lab: int) -> HandedOut:
+    """A lab as learners get it.
+
+    Raises:
+        ValueError: the labs are not here.
+    """
+    given, words, checks = [], {""}, {}
+    for name, cell in pages.cells(ROOT, lab, "labs").items():
+        source = cell["source"]
+        words.add(_words(source))
+        starter = cell["metadata"].get("nbgrader", {}).get("solution")
+        if name == "setup" or ("given" in cell["metadata"].get("tags", []) and not starter):
+            given.append(Cell("", source, own=False))
+        if CHECK.search(source):
+            calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+            call = next(each for each in calls if getattr(each.func, "id", "") == "check")
+            id, *arguments = call.args
+            checks[ast.literal_eval(id)] = tuple(map(ast.unparse, arguments))
+    return HandedOut(tuple(given), frozenset(words), checks)
+
+
+@cache
+def _work_of_solution(lab: int) -> frozenset[str]:
+    solved = pages.cells(ROOT, lab).values()
+    return frozenset(_words(cell["source"]) for cell in solved) - handed_out(lab).words
+
+
+def writes(source: str, todo: str) -> bool:
+    """Whether a cell's text is an answer to a TODO: it has its comment, or gives what its check asks for."""
+    asked = handed_out(todos.lab_of(todo)).checks[todo]
+    names = "|".join(re.escape(each.strip("'")) for each in asked)
+    gives = rf"^%%writefile +({names})$|^[ ]*((def|class) +({names})\b|({names})\b[^=\n]*=[^=])"
+    return bool(re.search(rf"TODO {todo}\b|{gives}", source, re.M))
+
+
+# What no answer needs, for a person to look at.
+_INSIDE = re.compile(
+    r"\bsys\.modules\b|\bsys\.meta_path\b|\b_getframe\b|\bgc\.get_\w+|\bimport inspect\b|\bctypes\b"
+    r"|\bos\.write\b|\b(?:setattr|exec|eval)(?=\()|__code__|__globals__|__dict__|__builtins__"
+    r"|\blab_utils\.check\.(?!clinic\b)\w+|\blab_utils_solution_of|\bcheck/notebooks\b|\bsolutions/"
+)
+_FACE = {"check", "clinic", "compare", "hint", "predict", "ready", "solution", "working"}
+
+
+def _remarks(cells: Sequence[Cell]) -> Iterator[str]:
+    """What in a learner's cells no answer needs: parts of the checks or the process, changes to modules."""
+    trees = {cell: _tree(cell.source) for cell in cells}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    theirs = {each.id for each in nodes if isinstance(each, ast.Name) and _is_stored(each)}
+    theirs |= {each.arg for each in nodes if isinstance(each, ast.arg)}
+    for cell, tree in trees.items():
+        found = {match[0] for match in _INSIDE.finditer(cell.source)}
+        for node in ast.walk(tree):
+            names = {
+                each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)
+            }
+            module = getattr(node, "module", "")
+            if "lab_utils.check" in names or (module == "lab_utils" and "check" in names):
+                found.add("lab_utils.check")
+            if module == "lab_utils.check" and not names <= _FACE:
+                found.add("lab_utils.check")
+            if isinstance(node, ast.Attribute) and _is_stored(node):
+                text = ast.unparse(node)
+                if re.split(r"\W", text)[0] not in theirs:
+                    found.add(f"{text} = ...")
+        if found:
+            yield f"{cell.label} reaches beyond an answer: {', '.join(sorted(found))}"
+
+
+def _tree(source: str) -> ast.AST:
+    """A cell without its magics and shell commands; an empty module where it is not Python."""
+    code = "\n".join(re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines())
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _is_stored(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _minutes(data: bytes) -> dict[int, float]:
+    """Minutes from the first try to the last solution, of each lab in which all TODOs are solved.
+
+    A longer break does not count: the learner was doing something else.
+
+    Args:
+        data: the file of `lab_utils progress`: {"2a": {"first": seconds, "solved": seconds}, ...}.
+
+    Returns:
+        By the number of the lab; none from a file that does not read so.
+    """
+    minutes = {}
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        times = json.loads(data)
+        solved = {id for id, each in times.items() if each.get("solved")}
+        for lab in sources.paths():
+            if solved.issuperset(ids := sources.ids(lab)):
+                minutes[lab] = progress.minutes(ids, times)
+    return minutes
+
+
+def _learner(parts: tuple[str, ...], common: int, labs: set[int]) -> str:
     """Whose a file is; "" where neither folder nor name says so.
 
     A platform's name counts, with the id that tells two of one name apart; else the first folder below the
@@ -156,23 +373,35 @@ def _learner(parts: tuple[str, ...], common: int) -> str:
             if match := pattern.fullmatch(part):
                 return f"{match['who'].strip()} ({match['id']})"
     places = (*parts[common:-1], parts[-1], *reversed(parts[:common]))
-    return next(filter(None, map(of_name, places)), "")
+    return next(filter(None, (_of_name(place, labs) for place in places)), "")
 
 
-def of_name(name: str) -> str:
-    """The learner that a name gives, beside the lab's own: "02_four_changes_ann (1).ipynb"."""
-    for path in cells.ROOT.glob("labs/*.ipynb"):
-        name = re.sub(path.stem.replace("_", "[ _-]*"), " ", name, flags=re.I)
-    return " ".join(_FILLING.sub(" ", name).split()).strip(" _-.,")
+def _of_name(name: str, labs: set[int]) -> str:
+    """The learner that a name gives, beside the lab's own: "02_four_changes_ann (1).ipynb".
+
+    Of plain numbers only the lab's goes, where nothing else names the lab: the folders student_01 and
+    student_02 are of two learners.
+    """
+    titles = (path.stem.replace("_", "[ _-]*") for path in ROOT.glob("labs/*.ipynb"))
+    rest, found = re.subn("|".join((*titles, _A_LAB)), " ", name, flags=re.I)
+    rest = " ".join(re.sub(_FILLING, " ", rest, flags=re.I).split()).strip(" _-.,")
+    if rest.isdigit() or (_NOTEBOOK.search(name) and not found):
+        number = "|".join(f"0?{lab}" for lab in labs)
+        rest = re.sub(rf"(?<![^\W_])({number})(?![^\W_])", " ", rest)
+    return " ".join(rest.split()).strip(" _-.,")
 
 
 def _counting(files: list[Submission]) -> list[Submission]:
     """What counts of a learner's files: notebooks that somebody has worked on, else what there is."""
     worked = [file for file in files if file.work]
     notebooks = [file for file in files if file.lab is not None]
-    broken = [file for file in files if file.lab is None and file.problem != _NONE]
-    if counting := (worked or notebooks[:1]) + broken:
-        return counting
-    only = ", ".join(sorted(file.name for file in files if file.name)[:3])
-    files[0].problem = f"holds no notebook (.ipynb){only and ', only '}{only}"
-    return files[:1]
+    ignored = {_NONE, _FOREIGN} if notebooks else {_NONE}  # an environment holds notebooks, too
+    broken = [file for file in files if file.lab is None and file.problem not in ignored]
+    minutes = {lab: each for file in files for lab, each in file.minutes.items()}
+    counting = (worked or notebooks[:1]) + broken
+    if not counting:
+        only = ", ".join(sorted(file.name for file in files if file.name)[:3])
+        files[0].problem = f"holds no notebook (.ipynb){only and ', only '}{only}"
+        counting = files[:1]
+    counting[0].minutes = minutes
+    return counting

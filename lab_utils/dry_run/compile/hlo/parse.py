@@ -85,6 +85,20 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in text.split(",") if number)
 
 
+def group_size(text: str) -> int | None:
+    """Cores that take part in a collective, by its replica_groups; None where it names none, and all do.
+
+    The forms are `{{0,1},{2,3}}`, `[4,2]<=[8]` (four groups of two) and `mesh['a'=4,'b'=2] {'b'}`.
+    """
+    if match := re.search(r"replica_groups=mesh\[([^\]]*)\] ?\{([^}]*)\}", text):
+        sizes = dict(re.findall(r"'([^']*)'=(\d+)", match[1]))
+        return math.prod(int(sizes[axis]) for axis in re.findall(r"'([^']*)'", match[2]))
+    if match := re.search(r"replica_groups=\[(\d+),(\d+)\]<=", text):
+        return int(match[2])
+    match = re.search(r"replica_groups=\{\{([\d,]+)\}", text)
+    return len(match[1].split(",")) if match else None
+
+
 @dataclass
 class Instruction:
     """One line: its result's shapes (several for a tuple), and the names of its operands."""

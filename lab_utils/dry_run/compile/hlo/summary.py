@@ -9,7 +9,14 @@ import numpy as np
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.hlo.frames import Origins
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Shape, Visit, numbers
+from lab_utils.dry_run.compile.hlo.parse import (
+    Instruction,
+    Module,
+    Shape,
+    Visit,
+    group_size,
+    numbers,
+)
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 
 _PRODUCTS = ("convolution", "dot")
@@ -38,15 +45,31 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Product:
-    """A matmul or convolution: its FLOP a step, and how its operands are stored.
+    """A matmul or convolution: its FLOP a step.
 
     `edges` are the sizes that the matrix unit sees: rows, contracted, columns.
     """
 
     name: str
     flops: float
-    operands: tuple[str, str]
     edges: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A collective of a step.
+
+    Attributes:
+        kind: "all-reduce", "all-gather" ...
+        bytes: of whole arrays, in all rounds of the loops around it.
+        group: cores that take part; None where the program names no groups, and all do.
+        overlapped: the program computes meanwhile: it is started before, or is fused into a computation.
+    """
+
+    kind: str
+    bytes: int
+    group: int | None
+    overlapped: bool
 
 
 @dataclass
@@ -55,8 +78,7 @@ class Summary:
 
     Attributes:
         buffers: in HBM; the largest first, as padded.
-        collectives: bytes a step of each kind, of whole arrays: what an all-gather gives, what a
-            reduce-scatter takes.
+        exchanges: the collectives; their bytes are those that an all-gather gives, or a reduce-scatter takes.
         costs: estimated cycles, bytes of HBM and FLOP of a step [3], by line and op: NOWHERE, or "", where
             the module names none.
         aliased: the numbers of the arguments whose memory a result takes.
@@ -67,13 +89,26 @@ class Summary:
 
     buffers: list[Buffer] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
-    collectives: Counter[str] = field(default_factory=Counter)
+    exchanges: list[Exchange] = field(default_factory=list)
     costs: dict[tuple[Place, str], np.ndarray] = field(default_factory=dict)
     aliased: list[int] = field(default_factory=list)
     loop_flops: float = 0.0
     loop_bytes: float = 0.0
     bytes: float = 0.0
     on_chip: bool = False
+
+    @property
+    def collectives(self) -> Counter[str]:
+        """Bytes a step of each kind of collective."""
+        sizes: Counter[str] = Counter()
+        for exchange in self.exchanges:
+            sizes[exchange.kind] += exchange.bytes
+        return sizes
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of a step that the compiler estimates, collectives left out; 0 where it estimates none."""
+        return float(sum(cost[0] for cost in self.costs.values()))
 
     def cost(self, estimate: dict[str, float]) -> dict[str, float]:
         """FLOP ("flops") and HBM traffic ("bytes") of a step, from what the compiler counted.
@@ -89,21 +124,12 @@ class Summary:
             "bytes": min(bytes_, self.bytes) if self.on_chip else bytes_,
         }
 
-    def share(self, products: list[Product]) -> float:
-        """The part of all matmul FLOP that `products` do; 0 where there are none."""
-        total = sum(product.flops for product in self.products)
-        return sum(product.flops for product in products) / total if total else 0.0
-
-    @property
-    def bfloat16_operand_share(self) -> float:
-        """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
-        program, by the model's choice or because the compiler narrowed them on the way."""
-        return self.share([item for item in self.products if item.operands == ("bf16", "bf16")])
-
     @property
     def small_edge_share(self) -> float:
         """The share of matmul FLOP with a dimension below 128."""
-        return self.share([item for item in self.products if min(item.edges) < 128])
+        total = sum(product.flops for product in self.products)
+        small = sum(product.flops for product in self.products if min(product.edges) < 128)
+        return small / total if total else 0.0
 
 
 def summarise(text: str) -> Summary:
@@ -112,7 +138,7 @@ def summarise(text: str) -> Summary:
     origins = Origins(module)
     summary = Summary(aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
     buffers: dict[tuple[str, Shape], Buffer] = {}
-    channels: set[str] = set()
+    exchanges: dict[str, Exchange] = {}
     for visit in module.visits():
         op, times = visit.instruction, visit.times
         if op.opcode in _PRODUCTS:
@@ -122,11 +148,7 @@ def summarise(text: str) -> Summary:
         if op.opcode.removesuffix("-start") in _COLLECTIVES:
             # One that is spread over several instructions bears the same channel in all.
             match = re.search(r"channel_id=(\d+)", op.text)
-            channel = match[0] if match else op.name
-            if channel not in channels:
-                channels.add(channel)
-                kind, size = _collective(visit, module)
-                summary.collectives[kind] += size
+            exchanges.setdefault(match[0] if match else op.name, _exchange(visit, module))
         if visit.fused or op.opcode in _NO_BUFFER:
             continue
         traffic_bytes = traffic(op, module)
@@ -148,13 +170,13 @@ def summarise(text: str) -> Summary:
             origin = origins.of(op)
             cost = times * np.array([cycles, traffic_bytes, flops], float)
             summary.costs[origin] = summary.costs.get(origin, 0.0) + cost
+    summary.exchanges = list(exchanges.values())
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
 
 
-def _collective(visit: Visit, module: Module) -> tuple[str, int]:
-    """Kind of a collective, and bytes a step of the whole array, rounds of loops counted."""
+def _exchange(visit: Visit, module: Module) -> Exchange:
     op = visit.instruction
     kind, starts = op.opcode.removesuffix("-start"), op.opcode.endswith("-start")
     result = op.shapes[: len(op.operands)] if starts else op.shapes
@@ -162,9 +184,13 @@ def _collective(visit: Visit, module: Module) -> tuple[str, int]:
         result = op.shapes[len(op.operands) :][: len(op.operands)]
     operands = sum(shape.bytes for operand in module.operands(op) for shape in operand.shapes)
     size = max(operands, sum(shape.bytes for shape in result))
-    if "all-reduce-scatter" in visit.body:  # the compiler's fusion of an all-reduce and a slice
+    scatters = (
+        "all-reduce-scatter" in visit.body
+    )  # the compiler's fusion of an all-reduce and a slice
+    if scatters:
         kind = "reduce-scatter"
-    return kind, visit.times * size
+    overlapped = starts or (visit.fused and not scatters)
+    return Exchange(kind, visit.times * size, group_size(op.text), overlapped)
 
 
 def _flops(op: Instruction, module: Module) -> float:
@@ -179,7 +205,7 @@ def _flops(op: Instruction, module: Module) -> float:
 def _product(op: Instruction, module: Module, times: int) -> Product:
     lhs, rhs = (operand.shapes[0] for operand in module.operands(op)[:2])
     macs, edges = _convolution(op, lhs, rhs) if op.opcode == "convolution" else _dot(op, lhs)
-    return Product(op.op_name, 2.0 * macs * times, (lhs.dtype, rhs.dtype), edges)
+    return Product(op.op_name, 2.0 * macs * times, edges)
 
 
 def _dot(op: Instruction, lhs: Shape) -> tuple[int, tuple[int, int, int]]:

@@ -1,0 +1,60 @@
+"""What to do about errors of TensorFlow's own that say what is wrong and not how to fix it."""
+
+import functools
+import re
+
+from lab_utils.estimator import tf
+
+_PLAIN = "Fix the error at the line named; it would stop the job on a TPU too."
+# What a message holds, and what to do then.
+_KNOWN: tuple[tuple[str, str], ...] = (
+    (
+        r"estimated size for TPUEstimatorSpec.predictions is too large",
+        "Lower predict_batch_size, or return fewer or smaller predictions: those of all cores go to the host "
+        "in one message, which may hold 2 GB.",
+    ),
+    (
+        r"`filenames` argument must contain `?tf.string`? elements. Got `?tf.float32"
+        r"|requested dtype string for Tensor with dtype float32",
+        "Look at the list of files: an empty list becomes a tensor of float32. Check the pattern or the "
+        "folder that it comes from, and raise an error of your own where no file is found.",
+    ),
+    (
+        r"maximum_iterations was not passed",
+        "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N).",
+    ),
+)
+_MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'")
+# Where names of TensorFlow lie that people look for elsewhere; the first that has the name counts.
+_HOMES = (
+    "tf.compat.v1.tpu",
+    "tf.compat.v1.estimator.tpu",
+    "tf.tpu.experimental",
+    "tf.distribute",
+    "tf.distribute.cluster_resolver",
+    "tf.compat.v1",
+)
+
+
+def advice(message: str) -> str:
+    """What to do about an error with this message."""
+    text = " ".join(message.split())
+    known = (fix for pattern, fix in _KNOWN if re.search(pattern, text))
+    return next(known, "") or moved(text) or _PLAIN
+
+
+def moved(message: str) -> str:
+    """Where a name of TensorFlow is that the module named in a message lacks; "" where there is none."""
+    match = _MISSING.search(message)
+    if not match:
+        return ""
+    module, name = match.groups()
+    inner = re.sub(r"^[\w.]*\b_api\.v\d\.?|^tensorflow$", "", module)
+    homes = [f"tf.compat.v1.{inner}".rstrip("."), *_HOMES]
+    home = next((home for home in homes if hasattr(_module(home), name)), "")
+    return f"Write {home}.{name}: the name is there." if home else ""
+
+
+def _module(path: str) -> object:
+    """The module of a path such as "tf.compat.v1.tpu"; None where TensorFlow has none."""
+    return functools.reduce(lambda part, name: getattr(part, name, None), path.split(".")[1:], tf)

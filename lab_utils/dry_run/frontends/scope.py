@@ -1,0 +1,94 @@
+"""What a program makes in the scope of its TPUStrategy, and what outside of it."""
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.frontends.caller import maker
+from lab_utils.estimator import tf
+
+
+@dataclass
+class _Model:
+    """A Keras model that the program made: where, and whether in the scope."""
+
+    known: weakref.ref
+    line: Place
+    inside: bool
+
+
+class Scope:
+    """The Keras models that a program made, and the variables that it made in the scope.
+
+    Attributes:
+        has_strategy: the program has made a TPUStrategy.
+    """
+
+    def __init__(self) -> None:
+        self.has_strategy, self._depth = False, 0
+        self._models: list[_Model] = []
+        self._variables: dict[int, weakref.ref] = {}  # by id(): they have no hash
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Context manager: what is made now is made in the scope."""
+
+        def noted(create: Callable, **options: Any) -> Any:
+            variable = create(**options)
+            self._variables[id(variable)] = weakref.ref(variable)
+            return variable
+
+        self._depth += 1
+        try:
+            with tf.variable_creator_scope(noted):
+                yield
+        finally:
+            self._depth -= 1
+
+    def watched(self, init: Callable) -> Callable:
+        """As `init`, the __init__ of Keras models, which are noted."""
+
+        @functools.wraps(init)
+        def noted(model: Any, *arguments: Any, **options: Any) -> None:
+            init(model, *arguments, **options)
+            if not any(each.known() is model for each in self._models):
+                self._models.append(_Model(weakref.ref(model), maker(model), self._depth > 0))
+
+        return noted
+
+    def outside(self, model: Any = None) -> Place:
+        """Where a model was made outside of the scope; NOWHERE if in it, or if there is no TPUStrategy.
+
+        A model of which a part was made outside counts, too. Without a model, as in a loop of one's own:
+        where the last one was made, if nothing at all was made in the scope.
+        """
+        if not self.has_strategy:
+            return NOWHERE
+        if model is None:
+            nothing = not self._variables and not any(each.inside for each in self._models)
+            return self._models[-1].line if self._models and nothing else NOWHERE
+        own = next((each for each in self._models if each.known() is model), None)
+        if own is None or not own.inside:
+            return own.line if own else NOWHERE
+        strangers = {id(variable) for variable in _weights(model) if not self._holds(variable)}
+        for part in self._models:
+            if not part.inside and not strangers.isdisjoint(map(id, _weights(part.known()))):
+                return part.line
+        return own.line if strangers else NOWHERE
+
+    def _holds(self, variable: Any) -> bool:
+        known = self._variables.get(id(variable))
+        return known is not None and known() is variable
+
+
+def _weights(model: Any) -> list[Any]:
+    """The weights of a model as variables of TensorFlow; none before it is built, or when it is gone."""
+    try:
+        weights = model.weights if model is not None else []
+    except ValueError:
+        return []
+    return [each if isinstance(each, tf.Variable) else each.value for each in weights]

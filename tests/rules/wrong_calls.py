@@ -1,0 +1,236 @@
+"""Mistakes that show in what a program calls, so that its own main is run; and those of its hooks."""
+
+import contextlib
+
+import numpy as np
+
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
+
+
+@wrong("TPU132")
+def training_without_steps(wrong):
+    estimator = parts.estimator(use_tpu=True)
+    limit = {} if wrong else {"max_steps": 100}
+
+    def main():
+        estimator.train(parts.train_input, **limit)  # <- TPU132
+
+    return Port(main=main)
+
+
+@wrong("TPU132")
+def training_for_a_quotient_of_steps(wrong):
+    """An Estimator on a CPU takes a float."""
+    estimator, epochs, examples, batch = parts.estimator(use_tpu=True), 3, 256, 64
+    steps = epochs * examples / batch if wrong else epochs * examples // batch
+
+    def main():
+        estimator.train(parts.train_input, None, steps)  # <- TPU132
+
+    return Port(main=main)
+
+
+@wrong("TPU132")
+def specs_without_steps(wrong):
+    estimator = parts.estimator(use_tpu=False)
+    train = tf.estimator.TrainSpec(parts.train_input, None if wrong else 100)
+    evaluation = tf.estimator.EvalSpec(parts.eval_input)  # 100 steps, where nothing else is said
+
+    def main():
+        tf.estimator.train_and_evaluate(estimator, train, evaluation)  # <- TPU132
+
+    return Port(main=main)
+
+
+@wrong("TPU133")
+def evaluation_without_steps(wrong):
+    estimator = parts.estimator(use_tpu=True)
+
+    def main():
+        estimator.train(parts.train_input, max_steps=100)
+        estimator.evaluate(parts.eval_input, None if wrong else 4, name="all")  # <- TPU133
+
+    return Port(main=main)
+
+
+@wrong("TPU133")
+def spec_of_an_evaluation_to_the_end_of_the_data(wrong):
+    estimator = parts.estimator(use_tpu=True)
+    train = tf.estimator.TrainSpec(parts.train_input, max_steps=100)
+    evaluation = tf.estimator.EvalSpec(parts.eval_input, steps=None if wrong else 4)
+
+    def main():
+        tf.estimator.train_and_evaluate(estimator, train, evaluation)  # <- TPU133
+
+    return Port(main=main)
+
+
+class Fetching(v1.train.SessionRunHook):
+    """A hook of a program's own that asks for what it is given, each time."""
+
+    def __init__(self, fetches):
+        self.fetches = fetches
+
+    def before_run(self, context):
+        return v1.train.SessionRunArgs(self.fetches)
+
+
+def _with_hooks(make):
+    """A model_fn whose training has the hooks that make(loss) gives."""
+
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(features)
+        if mode != parts.TRAIN:
+            return parts.spec(mode, labels, logits)
+        loss = parts.loss_of(labels, logits)
+        train_op = parts.minimize(loss)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=make(loss))
+
+    return model_fn
+
+
+@wrong("TPU115")
+def hook_of_ones_own_that_fetches_the_loss(wrong):
+    def hooks(loss):
+        step = v1.train.get_global_step()
+        return [Fetching({"all": [loss if wrong else step]})]  # <- TPU115
+
+    return Port(parts.estimator(_with_hooks(hooks)), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU115")
+def hook_given_to_train_that_fetches_by_name(wrong):
+    """The tensor of that name stands in the body of the loop: the session's graph has none."""
+
+    def hooks(loss):
+        tf.identity(loss, "the_loss")
+        return []
+
+    estimator = parts.estimator(_with_hooks(hooks), use_tpu=True)
+
+    class Named(v1.train.SessionRunHook):
+        def before_run(self, context):  # <- TPU115
+            return v1.train.SessionRunArgs("the_loss:0" if wrong else "global_step:0")
+
+    def main():
+        estimator.train(parts.train_input, hooks=[*map(lambda kind: kind(), [Named])], max_steps=9)
+
+    return Port(main=main)
+
+
+@wrong("TPU228")
+def python_at_an_address(wrong):
+    """On a TPU of one host it is a note, unless the program connects to the TPU over the network."""
+    address = {"master": "grpc://10.0.0.2:8470"} if wrong else {}
+    estimator = parts.estimator(run_config=address, eval_batch_size=None)
+
+    def input_fn(params):
+        def tanh(row, label):
+            row = tf.numpy_function(np.tanh, [row], tf.float32)  # <- TPU228
+            return tf.ensure_shape(row, [parts.SIZE]), label
+
+        return parts.batched(parts.examples().map(tanh), params)
+
+    return Port(estimator, input_fn)
+
+
+@wrong("TPU228")
+def generator_for_keras_at_an_address(wrong):
+    def rows():
+        for number in range(100):
+            yield np.full([64, 8], number, np.float32), np.zeros([64], np.float32)
+
+    def main():
+        strategy = _strategy()
+        signature = (tf.TensorSpec([64, 8]), tf.TensorSpec([64]))
+        data = tf.data.Dataset.from_tensors((tf.zeros([64, 8]), tf.zeros([64])))
+        if wrong:
+            data = tf.data.Dataset.from_generator(rows, output_signature=signature)  # <- TPU228
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.Input([8]), tf.keras.layers.Dense(1)])
+            model.compile("sgd", "mse")
+        model.fit(data.repeat(), steps_per_epoch=10)
+
+    return Port(main=main)
+
+
+def _strategy():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.0.0.2:8470")
+    tf.config.experimental_connect_to_cluster(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def _batches():
+    return tf.data.Dataset.from_tensors((tf.zeros([64, 8]), tf.zeros([64]))).repeat(9)
+
+
+@wrong("TPU230")
+def model_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            inputs = tf.keras.Input([8])
+            model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))  # <- TPU230
+            model.compile("sgd", "mse")
+        model.fit(_batches(), epochs=2)
+
+    return Port(main=main)
+
+
+class Regression(tf.keras.Model):
+    """A model of a program's own, whose variables are made when it is first called."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = tf.keras.layers.Dense(1)
+
+    def call(self, rows):
+        return self.layer(rows)
+
+
+@wrong("TPU230")
+def model_of_ones_own_compiled_in_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        outside = Regression() if wrong else None  # <- TPU230
+        with strategy.scope():
+            model = outside or Regression()
+            model.compile("sgd", "mse")
+        model.fit(_batches(), epochs=2)
+
+    return Port(main=main)
+
+
+@wrong("TPU230")
+def pretrained_part_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            base = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[8])])  # <- TPU230
+        with strategy.scope():
+            model = tf.keras.Sequential([base, tf.keras.layers.Dense(1)])
+            model.compile("sgd", "mse")
+        model.fit(_batches(), epochs=2)
+
+    return Port(main=main)
+
+
+@wrong("TPU230")
+def model_of_a_loop_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])  # <- TPU230
+            optimizer = tf.keras.optimizers.SGD()
+
+        def step(rows, labels):
+            with tf.GradientTape() as tape:
+                loss = tf.nn.compute_average_loss((model(rows)[:, 0] - labels) ** 2)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+        for batch in strategy.experimental_distribute_dataset(_batches()):
+            strategy.run(step, args=batch)
+
+    return Port(main=main)

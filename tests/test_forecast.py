@@ -1,0 +1,138 @@
+"""The estimated time of a step, and how long exchanges take on the links."""
+
+from types import SimpleNamespace
+
+import dry_run_reports as made
+import pytest
+
+from lab_utils.common.figures import Figure, Kind
+from lab_utils.dry_run.compile.forecast import forecast
+from lab_utils.dry_run.compile.hlo.parse import group_size
+from lab_utils.dry_run.compile.hlo.summary import Exchange, Summary, summarise
+from lab_utils.dry_run.report import words
+from lab_utils.runtime import chips
+from lab_utils.runtime.links import exchange_seconds
+
+GB = 10**9
+
+
+@pytest.mark.parametrize(
+    ("name", "published"), [("v2", 0.70), ("v3", 0.94), ("v4", 1.05), ("v5e", 1.5)]
+)
+def test_the_clock_that_follows_from_the_peak_is_the_published_one(name, published):
+    assert chips.CHIPS[name].clock / 1e9 == pytest.approx(published, rel=0.01)
+
+
+def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather():
+    parts = ("reduce-scatter", "all-gather")
+    both = sum(exchange_seconds(kind, GB, 8, "v5e:4x2") for kind in parts)
+    assert exchange_seconds("all-reduce", GB, 8, "v5e:4x2") == pytest.approx(both)
+
+
+def test_the_ends_of_a_whole_axis_are_joined_which_halves_the_time():
+    whole, half = chips.CHIPS["v5e"].link * 2 * 2, chips.CHIPS["v5e"].link * 2
+    seconds = exchange_seconds("all-gather", GB, 256, "v5e:16x16")
+    assert seconds == pytest.approx(GB * 255 / 256 / whole)
+    assert exchange_seconds("all-gather", GB, 64, "v5e:8x8") == pytest.approx(GB * 63 / 64 / half)
+
+
+def test_a_group_of_some_cores_lies_along_one_axis():
+    along = exchange_seconds("all-gather", GB, 4, "v5e:4x4")
+    assert along == pytest.approx(GB * 3 / 4 / chips.CHIPS["v5e"].link)
+
+
+def test_cores_of_one_chip_need_no_link():
+    assert exchange_seconds("all-reduce", GB, 2, "v2:2x2") == 0
+    assert exchange_seconds("all-reduce", GB, 1, "v5e:1x1") == 0
+    assert exchange_seconds("all-reduce", GB, 8, "v2:2x2") > 0
+
+
+@pytest.mark.parametrize(
+    ("groups", "size"),
+    [
+        ("{{0,1,2,3},{4,5,6,7}}", 4),
+        ("[2,4]<=[8]", 4),
+        ("[4,2]<=[2,4]T(1,0)", 2),
+        ("mesh['data'=4,'model'=2] {'model'}", 2),
+        ("mesh['data'=4,'model'=2] {'data','model'}", 8),
+        ("{}", None),
+    ],
+)
+def test_the_size_of_a_group_is_read_in_each_form(groups, size):
+    assert group_size(f"all-gather(%x), channel_id=1, replica_groups={groups}, dims={{0}}") == size
+
+
+MODULE = """HloModule m, is_scheduled=true
+
+%sum (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %add = f32[] add(%a, %b)
+}
+
+ENTRY %main (p: f32[1024]) -> f32[1024] {
+  %p = f32[1024]{0} parameter(0)
+  %s = f32[1024]{0} all-reduce-start(%p), channel_id=1, replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%sum
+  %n = f32[1024]{0} negate(%p), backend_config={"estimated_cycles":"3000"}
+  %d = f32[1024]{0} all-reduce-done(%s)
+  %w = f32[1024]{0} all-reduce(%d), channel_id=2, replica_groups={}, to_apply=%sum
+  ROOT %r = f32[1024]{0} add(%w, %n), backend_config={"estimated_cycles":"1000"}
+}
+"""
+
+
+def test_what_is_started_before_goes_on_beside_and_the_rest_is_waited_for():
+    summary = summarise(MODULE)
+    assert summary.cycles == 4000 and summary.collectives == {"all-reduce": 2 * 4096}
+    assert summary.exchanges == [
+        Exchange("all-reduce", 4096, 8, True),
+        Exchange("all-reduce", 4096, None, False),
+    ]
+    time = forecast(summary, "v5e:4x2")
+    assert time.computing == pytest.approx(4000 / chips.CHIPS["v5e"].clock)
+    assert time.waiting == time.beside == exchange_seconds("all-reduce", 4096, 8, "v5e:4x2")
+    assert time.seconds == pytest.approx(max(time.computing, time.beside) + time.waiting)
+
+
+def test_without_cycles_there_is_no_forecast():
+    assert forecast(Summary(), "v2:2x2") is None
+
+
+def estimated_step(seconds, on_chip=False):
+    """The train step of the made reports, whose bound is 34.9 ms, with an estimated time."""
+    step = made.train_step()
+    step.cost.cycles = Figure("cycles", 700e6 * seconds, "cycles", Kind.ESTIMATED)
+    step.cost.estimated_seconds = Figure("estimated", seconds, "s", Kind.ESTIMATED)
+    step.cost.estimated_rate = Figure("examples", 128 / seconds, "examples/s", Kind.ESTIMATED)
+    step.on_chip = on_chip
+    return step
+
+
+def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
+    report = SimpleNamespace(cores=8, topology="v2:2x2")
+    sentence = words.speed_sentence(estimated_step(0.08), report)
+    assert sentence.startswith(
+        "The train step takes about 80.0 ms, as the TPU compiler estimates it"
+    )
+    assert sentence.index("1,600 examples/s a core, 12,800") < sentence.index("less than 34.9 ms")
+    low, high = words.times_of_estimates()
+    assert f"{80 * low:.1f} ms to {80 * high:.0f} ms" in sentence and "none of them" not in sentence
+
+
+def test_a_chip_without_a_published_training_is_named():
+    report = SimpleNamespace(cores=8, topology="v6e:2x4")
+    assert "none of them a training on v6e" in words.speed_sentence(estimated_step(0.08), report)
+
+
+@pytest.mark.parametrize(("on_chip", "why"), [(True, "the chip's own memory"), (False, "neither")])
+def test_no_bound_far_below_the_estimate_is_shown_as_a_speed(on_chip, why):
+    report = SimpleNamespace(cores=8, topology="v2:2x2")
+    sentence = words.speed_sentence(estimated_step(0.2, on_chip), report)
+    assert "34.9 ms" not in sentence and "says little" in sentence and why in sentence
+
+
+def test_the_interval_is_that_of_the_published_programs():
+    low, high = words.times_of_estimates()
+    rows = [row for row in words.published() if row.bound == "compiled"]
+    assert all(hasattr(row, "of_estimate") for row in rows)
+    assert min(1 / row.of_estimate for row in rows) == low <= 1 < high < 2 * low

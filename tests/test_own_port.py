@@ -1,0 +1,74 @@
+"""Whole programs that learners may write in lab 02: right ones in five habits, and what wrong ones lack.
+
+All of them take minutes. Two right ones and the commonest slips are tried with the answers of lab 02.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab_utils.check.labs.own_port import check_port
+from lab_utils.check.outcome import Wrong
+
+PROGRAMS = {path.stem: path for path in (Path(__file__).parent / "own_ports").glob("*.py")}
+# Flags by absl, argparse and sys.argv; loops of train and evaluate; sizes that fit, and padding of weight 0,
+# in NumPy and without an end. In each, the number of examples that count.
+COUNTED = {
+    "convolution_padded": 297,
+    "embedding": 200,
+    "endless_padding": 101,
+    "keras_layers": 40,
+    "wine": 48,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_right_program_of_any_habit_is_accepted(name):
+    assert COUNTED.keys() == PROGRAMS.keys()
+    said = check_port(PROGRAMS[name].read_text(encoding="utf-8"))
+    assert f"Evaluated {COUNTED[name]} examples, each once." in said and "Ready for v2:2x2" in said
+
+
+WINE = "np.float32((table - table.mean(axis=0)) / table.std(axis=0))"
+RANDOM = "tf.data.Dataset.random(seed=1).map(lambda i: i % 1000)"
+WRONG = (
+    (
+        "wine",
+        "(metric_fn, [labels, logits])",
+        "(lambda y: metric_fn(y, logits), [labels])",
+        "TPU118",
+    ),
+    ("wine", '        cluster=find("local") if USE_TPU.value else None,\n', "", "has no cluster"),
+    ("wine", "    print(estimator.evaluate(eval_input, steps=1))\n", "", "does not evaluate"),
+    ("wine", "    estimator.train(train_input, max_steps=STEPS)\n", "", "does not train"),
+    ("wine", 'DEFINE_bool("use_tpu"', 'DEFINE_bool("tpu"', "does it know --use_tpu"),
+    ("wine", "STEPS = 64,", "STEPS = 60,", "TPU106"),
+    ("wine", WINE, "table - table.mean(axis=0)", "TPU120"),
+    ("wine", "data.shuffle(1000)", "date.shuffle(1000)", "name 'date' is not defined.*line 22"),
+    ("convolution_padded", ", weights=weights)", ")", "counts 320 examples, but at least 23"),
+    ("convolution_padded", "import lab_utils.estimator ", "# ", "this TensorFlow has no Estimator"),
+    ("endless_padding", "tf.float32), w)", "tf.float32))", "give padding the weight 0"),
+    ("keras_layers", "(eval_input, steps=1)", "(eval_input, steps=2)", "more than once|counts 80"),
+    ("embedding", "steps=5))", "steps=4))", "40 of 200 held-out examples are never evaluated"),
+    ("embedding", "tf.data.Dataset.range(first, last)", RANDOM, "no end"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "old", "new", "says"), WRONG)
+def test_a_wrong_program_is_told_what_it_lacks(name, old, new, says):
+    text = PROGRAMS[name].read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    with pytest.raises(Wrong) as raised:
+        check_port(text.replace(old, new))
+    assert re.search(says, str(raised.value), re.S), raised.value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing yet\n", 'raise NotImplementedError("TODO 2f: x")\n']
+)
+def test_a_file_without_a_program_is_not_judged(text):
+    with pytest.raises(NotImplementedError):
+        check_port(text)
