@@ -65,19 +65,6 @@ def test_a_missing_line_may_be_named_by_the_lines_beside_it():
     assert {above, above + 1} <= patient.lines(fault) and above + 2 not in patient.lines(fault)
 
 
-def test_a_treatment_replaces_lines_and_keeps_their_indentation():
-    patient = ward("digits")
-    before = patient.sick.splitlines()
-    number = next(n for n, line in enumerate(before, 1) if "tf.summary.scalar" in line)
-    after = patient.treated({number: "x = 1\ny = 2"}).splitlines()
-    assert after[number - 1 : number + 1] == ["    x = 1", "    y = 2"]
-    assert len(patient.treated({number: ""}).splitlines()) == len(before) - 1
-    for start in ("\n", "  \n\n"):
-        assert patient.treated({number: f"{start}x = 1\ny = 2\n"}) == "\n".join(after) + "\n"
-    with pytest.raises(ValueError, match="lines 1 to"):
-        patient.treated({1000: ""})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_each_fault_alone_is_found_at_its_line(name):

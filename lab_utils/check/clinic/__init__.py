@@ -5,17 +5,6 @@ patient.changes(text)           where a learner's version is another one
 examine.examine(patient, text)  a quick dry run of it, and whether it still computes the same
 """
 
-from typing import Any
-
 from lab_utils.check.clinic.ward import NAMES, Ward, ward
 
 __all__ = ["NAMES", "Ward", "ward"]
-
-
-def __getattr__(name: str) -> Any:
-    """`loaded` and `dry_run_of`, which take TensorFlow: imported when first asked for."""
-    if name not in ("loaded", "dry_run_of"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.examine"), name)

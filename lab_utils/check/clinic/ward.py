@@ -3,12 +3,8 @@
 import ast
 import difflib
 import functools
-import re
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
 from typing import Any
 
 from lab_utils import datasets
@@ -99,35 +95,6 @@ class Ward:
                 changes.append(Change([n + 1 for n in before], [n + 1 for n in after], first + 1))
         return changes
 
-    def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
-        """The sick program after a treatment: new lines by line number, a whole program, or its file.
-
-        A new line may be several, or "" to take the old one out. A single one, and several whose first has
-        no indentation, get that of the line which they replace.
-
-        Raises:
-            ValueError: the program has no such line.
-        """
-        if not isinstance(treatment, Mapping):
-            return treatment.read_text("utf-8") if isinstance(treatment, Path) else treatment
-        lines = self.sick.splitlines()
-        for number, new in treatment.items():
-            if not 0 < int(number) <= len(lines):
-                raise ValueError(f"the program has lines 1 to {len(lines)}, not {number}")
-            old = lines[int(number) - 1]
-            indent = old[: len(old) - len(old.lstrip())]
-            new = re.sub(r"\A(?:[ \t]*\n)+", "", new)  # an editor leaves empty lines above
-            new = new.strip() if "\n" not in new.strip() else new
-            if new and not new[0].isspace():
-                new = "\n".join(indent + line if line else line for line in new.splitlines())
-            lines[int(number) - 1] = new if new.strip() else None
-        return "\n".join(line for line in lines if line is not None) + "\n"
-
-    def listing(self, first: int = 1, last: int | None = None) -> "Listing":
-        """The sick program with numbered lines, for a notebook or a terminal."""
-        lines = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
-        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in lines))
-
 
 @dataclass(frozen=True)
 class Change:
@@ -139,18 +106,6 @@ class Change:
     sick: list[int]
     edited: list[int]
     at: int
-
-
-class Listing(str):
-    """Numbered lines of a program, shown as they stand."""
-
-    __repr__ = str.__str__
-
-    def _repr_html_(self) -> str:
-        return (
-            '<pre style="line-height:1.35;font-size:12px;white-space:pre;overflow-x:auto">'
-            f"{escape(self)}</pre>"
-        )
 
 
 @functools.cache

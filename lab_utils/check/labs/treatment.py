@@ -1,49 +1,17 @@
-"""A patient of the clinic as TODOs: its diagnosis, judged line by line, and its treatment, judged by the dry run."""
+"""Programs with planted faults as TODOs: what is wrong with one, line by line, and the program after its fix."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab_utils.check.clinic.examine import examine, loaded
+from lab_utils.check.clinic.examine import examine
 from lab_utils.check.clinic.ward import Fault, Ward, ward
 from lab_utils.check.outcome import NotAttempted, Wrong
 from lab_utils.check.programs import read_program
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, failure
+from lab_utils.check.tools import a, expect
 
 _MOST = 4  # findings in one message
 _LINES = 3  # of a program that one text may name
-
-
-def enter_patient(
-    id: str,
-    name: str,
-    hints: Sequence[str],
-    why: str = "",
-    run: Callable[[ModuleType], str] | None = None,
-) -> None:
-    """Enters one TODO of both, for a small program with one fault: which line, why, and its fix.
-
-    Args:
-        id: of the TODO.
-        name: of the program.
-        hints: in order.
-        why: what stands below our solution.
-        run: for a program that is not a port: runs the treated one, and returns a sentence or raises `Wrong`.
-    """
-
-    def check_both(diagnosis: Any, treatment: Any) -> str:
-        sentence = check_diagnosis(name, diagnosis)
-        result = (
-            _run(name, ward(name).treated(treatment), run)
-            if run
-            else check_treatment(name, treatment)
-        )
-        return f"{sentence} {result}"
-
-    enter(id, hints, why, check_both, f"{name}_diagnosis", f"{name}_treatment")
 
 
 def enter_program(
@@ -51,7 +19,6 @@ def enter_program(
     name: str,
     hints: Sequence[str],
     why: str = "",
-    run: Callable[[ModuleType], str] | None = None,
 ) -> None:
     """Enters the TODO of a small program with one fault, which learners fix in a cell, with the reason.
 
@@ -62,7 +29,6 @@ def enter_program(
         name: of the program.
         hints: in order.
         why: what stands below our solution.
-        run: for a program that is not a port: runs the fixed one, and returns a sentence or raises `Wrong`.
     """
 
     def check_both(program: Any, letter: Any) -> str:
@@ -71,7 +37,7 @@ def enter_program(
         text = read_program(program, f"{name}.py")
         wrong = _why_not(patient, fault, letter)
         try:
-            sentence = _fixed(patient, text, run)
+            sentence = _fixed(patient, text)
         except Wrong as error:
             raise Wrong("\n".join(filter(None, [str(error), wrong]))) from None
         changed = _changed(patient, text)
@@ -81,7 +47,7 @@ def enter_program(
     todo(id, hints, why, names=(f"{name}.py", f"{name}_reason"))(check_both)
 
 
-def _fixed(patient: Ward, text: str, run: Callable[[ModuleType], str] | None) -> str:
+def _fixed(patient: Ward, text: str) -> str:
     """What is right about a program, in a sentence; raises `Wrong` with all that is to be said otherwise."""
     changes = patient.changes(text)
     if not changes:
@@ -89,7 +55,7 @@ def _fixed(patient: Ward, text: str, run: Callable[[ModuleType], str] | None) ->
             "The program is as it was. Edit its cell, then run the cell, which writes the file."
         )
     try:
-        return _run(patient.name, text, run) if run else expect_healthy(patient, text)
+        return expect_healthy(patient, text)
     except Wrong as error:
         lines = [_changed(patient, text), str(error)]
     touched = {number for change in changes for number in change.sick}
@@ -127,7 +93,7 @@ def enter_fixing(id: str, name: str, hints: Sequence[str], why: str = "") -> Non
 
     def check_fixing(program: Any) -> str:
         patient, text = ward(name), read_program(program, f"{name}.py")
-        return f"{_changed(patient, text)} {_fixed(patient, text, None)}"
+        return f"{_changed(patient, text)} {_fixed(patient, text)}"
 
     todo(id, hints, why, names=(f"{name}.py",))(check_fixing)
 
@@ -196,87 +162,8 @@ def _why_not(patient: Ward, fault: Fault, letter: Any) -> str:
     return f"The reason is not {letter}, {choices[letter]}. {against}".rstrip()
 
 
-def _run(name: str, text: str, run: Callable[[ModuleType], str]) -> str:
-    """What `run` says of a program; raises `Wrong` where the program cannot be run."""
-    try:
-        return run(loaded(name, text))
-    except Wrong:
-        raise
-    except Exception as error:  # whatever the learner's lines raise
-        raise Wrong(f"With your changes the program fails. {failure(error)}") from None
-
-
-def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
-    """Enters `check` as a TODO, for the learner's variables of these names."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    check.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    todo(id, hints, why)(check)
-
-
-def check_diagnosis(name: str, diagnosis: Any) -> str:
-    """What is right about a diagnosis, in a sentence; raises `Wrong` where a fault is missed or misread."""
-    patient = ward(name)
-    message = f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}."
-    expect(isinstance(diagnosis, Mapping), message)
-    last = len(patient.sick.splitlines())
-    for line, letter in diagnosis.items():
-        message = f"{line!r} is not a line of the program: the lines go from 1 to {last}."
-        expect(isinstance(line, int) and 0 < line <= last, message)
-        expect(
-            str(letter).strip().upper() in patient.choices,
-            f"Line {line}: {letter!r} is not one of the letters {min(patient.choices)} to {max(patient.choices)}.",
-        )
-    reasons = {line: patient.choices[str(why).strip().upper()] for line, why in diagnosis.items()}
-    places = {fault: patient.lines(fault) for fault in patient.faults}
-    right = [fault for fault in places if fault.why in map(reasons.get, places[fault])]
-    misread, healthy = [], []
-    for line, why in sorted(reasons.items()):
-        faults = [fault for fault in places if line in places[fault]]
-        if not faults:
-            healthy.append(f"Line {line} is correct. {patient.word(line)}".rstrip())
-        elif why not in [fault.why for fault in faults]:
-            misread.append(f"line {line}")
-    complete, single = len(right) == len(places), len(places) == 1
-    if complete and not misread and not healthy:
-        if single:
-            return right[0].comment
-        words = [f"({number}) {fault.comment}" for number, fault in enumerate(right, 1)]
-        first = (
-            f"All {len(right)} faults found, {_silent(right)} of them without an error on a TPU."
-        )
-        return "\n".join([first, *words])
-    sentences = [] if single else [f"{len(right)} of {len(places)} faults found."]
-    sentences += [f"Found: {fault.why}. {fault.comment}" for fault in right]
-    if misread:
-        wrong = f"Something is wrong at {', '.join(misread)}, but not for the reason that you give."
-        sentences.append(wrong)
-    sentences += healthy
-    missing = [
-        fault for fault in places if fault not in right and not places[fault] & reasons.keys()
-    ]
-    if missing and single:
-        sentences.append("The fault is not found yet.")
-    elif missing:
-        silent = f"{len(missing)}, of which {_silent(missing)} would raise no error on a TPU"
-        sentences.append(f"Not seen yet: {silent}.")
-    raise Wrong("\n".join(sentences))
-
-
 def _silent(faults: Sequence[Fault]) -> int:
     return sum(fault.silent for fault in faults)
-
-
-def check_treatment(name: str, treatment: Any) -> str:
-    """What becomes of a treatment, in a sentence; raises `Wrong` where something is left."""
-    patient = ward(name)
-    kinds = "a dict from line numbers of the listing to new lines, a whole program, or the Path of your file"
-    fits = isinstance(treatment, Mapping | str | Path)
-    expect(fits, f"A treatment is {kinds}; yours is {a(treatment)}.")
-    try:
-        text = patient.treated(treatment)
-    except (ValueError, OSError) as error:  # a line, or a file, that is not there
-        raise Wrong(f"The program cannot be examined. {error}") from None
-    return expect_healthy(patient, text)
 
 
 def expect_healthy(patient: Ward, text: str) -> str:
