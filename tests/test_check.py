@@ -405,7 +405,9 @@ def test_progress_notes_when_a_todo_was_first_tried_and_when_it_was_solved(
     check("99b", lambda x: 2 * x)
     noted = {"99a": {"first": 1000, "solved": 1600}, "99b": {"first": 9000, "solved": 9060}}
     assert progress.times() == noted
-    assert progress.minutes(["99a", "99b"]) == 11, "the long break between them is left out"
+    assert progress.minutes(["99a", "99b"], progress.times()) == 11, (
+        "the long break between them is left out"
+    )
     assert progress.show(["--hand_in", str(tmp_path / "progress.json")]) == 0
     assert json.loads((tmp_path / "progress.json").read_text()) == noted
     assert "the times of 2 TODOs, and nothing else" in capsys.readouterr().out

@@ -56,8 +56,11 @@ class MadeSubject:
     def trace(self, cores):
         return [Trace(Mode.TRAIN, cores, 64)]
 
+    def facts(self, traces, cores):
+        return []
+
     def read(self, traces, cores):
-        return [made.finding("TPU202", Stage.READ)]
+        return [made.finding("TPU202", Stage.READ)], []
 
     def lower(self, cores, mode="train", batch=None):
         raise RuntimeError("lowering broke\nand said more")
@@ -85,7 +88,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
     assert report.stages[2].detail.startswith("RuntimeError: lowering broke")
     assert any("compile, run (failed)" in item for item in report.not_checked)
     assert report.verdict == "findings"
-    subject.read = lambda traces, cores: []
+    subject.read = lambda traces, cores: ([], [])
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert (report.verdict, report.exit_status) == ("could not run", 2)
 
@@ -96,7 +99,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
         raise CompilerMissing("install jax and libtpu: pip install jax")
         yield
 
-    subject.read = lambda traces, cores: []
+    subject.read = lambda traces, cores: ([], [])
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compiling", missing)
     monkeypatch.setattr(run_stage, "cost", lambda hlo: (0.0, 0.0))

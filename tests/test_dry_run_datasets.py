@@ -11,6 +11,8 @@ from rules.judging import jobs  # noqa: F401
 from lab_utils.common.source import Place
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
+from lab_utils.dry_run.read.engine import apply_rules
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
@@ -41,8 +43,9 @@ def model():
 
 def test_a_layer_of_float64_is_a_finding(model):
     data = ROWS.map(lambda row: (row, row[:1])).batch(16, drop_remainder=True)
-    [found] = KerasWorkload(model, data).read([], 8)
-    assert found.rule == "TPU208" and "/wide/" in found.where
+    [step, *_] = KerasWorkload(model, data).facts([], 8)
+    found = apply_rules(step)[0]
+    assert {each.rule for each in found} == {"TPU208"} and "/wide/" in found[0].where
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
         subject = lambda rows, wanted: tf.reduce_mean(rows[:, :1] - wanted)  # noqa: E731
     workload = kind(subject, data)
     workload.observed = Observed(trained_at=Place("train.py", 7))
-    [found] = workload.read([], 8)
+    [found] = workload.read([], 8)[0]
     assert (found.rule, found.severity, found.place.line) == ("TPU106", "note", 7)
     assert says in found.why
     program = workload.lower(8)
@@ -83,7 +86,7 @@ def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
 )
 def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function, rule, mark):
     data = ROWS.map(function).batch(16).prefetch(1)
-    findings = KerasWorkload(model, data).read([], 8)
+    findings = KerasWorkload(model, data).read([], 8)[0]
     if rule == "TPU119":
-        findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)
+        findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)[0]
     assert {(found.rule, found.place.line) for found in findings} == {(rule, line_of(mark))}

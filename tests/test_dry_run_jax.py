@@ -54,7 +54,7 @@ needs_pmap = pytest.mark.skipif(
 
 def found(step, data):
     """Rules that reading the step finds."""
-    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)]
+    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)[0]]
 
 
 def test_a_jax_that_is_too_old_is_refused_and_a_newer_one_blames_no_step(monkeypatch):

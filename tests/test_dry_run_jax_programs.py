@@ -59,7 +59,7 @@ def judged(made, compiled=False):
     assert is_jax(made.step, made.data)
     workload = JaxWorkload(made.step, made.data, made.topology, made.mesh_axes)
     try:
-        found = workload.read([], cores)
+        found = workload.read([], cores)[0]
         program = workload.lower(cores)
     except CannotLower as error:
         return [error.finding()], None

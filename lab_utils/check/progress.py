@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,14 @@ def times() -> dict[str, dict[str, int]]:
     return _load()["times"]
 
 
-def minutes(ids: Collection[str]) -> float:
-    """Minutes from the first try at one of these TODOs to the last one solved, longer breaks left out."""
-    moments = sorted(moment for id in ids for moment in times().get(id, {}).values())
+def minutes(ids: Collection[str], of: Mapping[str, Mapping[str, int]]) -> float:
+    """Minutes from the first try at one of these TODOs to the last one solved, longer breaks left out.
+
+    Args:
+        ids: of the TODOs.
+        of: what `times` gave to a learner.
+    """
+    moments = sorted(moment for id in ids for moment in of.get(id, {}).values())
     gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
     return sum(gap for gap in gaps if gap <= 60 * _BREAK) / 60
 
@@ -141,7 +146,7 @@ def table() -> str:
         total += left
         bar = ("#" * round(_BAR * right / len(ids))).ljust(_BAR, ".")
         remark = f"{left} min left" if left else "done"
-        own = minutes(ids)
+        own = minutes(ids, times())
         remark += f", {own:.0f} min of yours" if own >= 1 else ""
         remark += f", {counted(looks, 'solution')} shown" if looks else ""
         lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {page['title']}: {remark}")

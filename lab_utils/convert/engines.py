@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from lab_utils.common import proxies
 from lab_utils.common.figures import counted
+from lab_utils.common.notices import in_notebook
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError, printable
 from lab_utils.convert.logs import quiet
@@ -209,7 +210,9 @@ def _watch(
     stall_minutes: float,
 ) -> None:
     """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
-    with tqdm(total=rows, unit=" images", desc="converting") as bar:
+    # A notebook shows each state of a bar on stderr as a line of its own.
+    file = io.StringIO() if in_notebook() else sys.stderr
+    with tqdm(total=rows, unit=" images", desc="converting", file=file) as bar:
         moved, ended = time.monotonic(), False
         while not ended:
             ended = bool(futures.wait([end], interval).done)

@@ -1,4 +1,4 @@
-"""What to do about errors of TensorFlow's own that say what is wrong and not how to mend it."""
+"""What to do about errors of TensorFlow's own that say what is wrong and not how to fix it."""
 
 import functools
 import re

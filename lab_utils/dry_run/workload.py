@@ -177,8 +177,13 @@ class Workload(Protocol):
         """The graphs that TPUEstimator builds, of each mode; none where the program is another."""
         return []
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
+    def facts(self, traces: list[Trace], cores: int) -> list[Any]:
+        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """What this kind of program tells beside its facts, and what no rule reads of it."""
+        return [], []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.

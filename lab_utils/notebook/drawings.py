@@ -215,8 +215,8 @@ def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1
         host: what the host takes between two loops.
         loop_lengths: one timeline each.
     """
-    _, (axes,) = _card(7.4, 0.75 * len(loop_lengths) + 0.9)
-    end = 3 * host + 30 * step
+    figure, (axes,) = _card(7.4, 0.75 * len(loop_lengths) + 0.9)
+    end, busy = 3 * host + 30 * step, []
     for row, length in enumerate(loop_lengths):
         y, starts = -1.5 * row, np.arange(0, end, length * step + host)
         steps = [(start + n * step, step) for start in starts for n in range(length)]
@@ -224,11 +224,14 @@ def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1
         core = axes.broken_barh(steps, (y, 0.5), facecolor=CORE, edgecolor=IDLE)
         idle = axes.broken_barh(between, (y + 0.5, 0.5), facecolor=HOST, edgecolor=NEUTRAL)
         share = length * step / (length * step + host)
+        busy.append(f"with loops of {length} {share:.0%}")
         text = f"loop of {length}\ncore busy {share:.0%}"
-        axes.text(-0.6, y + 0.5, text, ha="right", va="center", fontsize=8)
+        axes.text(-0.015 * end, y + 0.5, text, ha="right", va="center", fontsize=8)
     names = ("a step on the core", "the host: session, hooks, log")
     axes.legend((core, idle), names, loc="upper left", ncols=2, fontsize=8)
-    axes.set(xlim=(-8, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.0))
+    axes.set(xlim=(-0.22 * end, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.0))
+    times = f"Steps of {step:.2g} ms, {host:.2g} ms of the host between two loops"
+    look.show(figure, f"{times}. The core is busy: {', '.join(busy)}.")
 
 
 def two_machines(places: Mapping[str, Sequence[str]]) -> None:
@@ -246,6 +249,7 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
         axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8)
     axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
     words = "; ".join(f"{place}: {', '.join(things)}" for place, things in places.items())
+    words = " ".join(words.split())
     queues = "The infeed leads from the first to the second, the outfeed back."
     look.show(figure, f"What runs where. {words}. {queues}")
 

@@ -79,6 +79,7 @@ def predictions(
     columns = -(-len(images) // rows)
     figure = Figure(figsize=(2.1 * columns, 2.9 * rows))  # names stay legible across a notebook
     grid = figure.add_gridspec(2 * rows, columns, height_ratios=[2.1, 1] * rows)
+    told = []
     for index, (image, shares, truth) in enumerate(zip(images, probabilities, truths, strict=True)):
         row, column = divmod(index, columns)
         best = int(np.argmax(shares))
@@ -93,6 +94,7 @@ def predictions(
         if truth is not None and truth != best:
             title += f"\nbut is {_short(labels[truth], 18)}"
         photograph.set_title(title, fontsize=10, color=colour, loc="left")
+        told.append(title.replace("\n", ", "))
 
         bars = figure.add_subplot(grid[2 * row + 1, column])
         top = np.sort(np.argsort(shares)[-BARS:])
@@ -105,6 +107,7 @@ def predictions(
         bars.set_xlim(0, 1)
         bars.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"], fontsize=7)
         bars.set_xlabel("probability", fontsize=7, labelpad=1)
+    figure.alt = "Pictures with the class that the model predicts. " + "; ".join(told) + "."
     return figure
 
 
@@ -180,6 +183,7 @@ def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
         line[0].set_ylabel(name, fontsize=8)
+    figure.alt = f"Rows of {columns} pictures: {'; '.join(pictures)}."
     return figure
 
 
@@ -197,6 +201,10 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
+    told = [
+        f"{name}: {s:.0%} ± {e:.0%}" for (name, s), e in zip(shares.items(), errors, strict=True)
+    ]
+    figure.alt = f"Share of {count} held-out pictures that are right. {'; '.join(told)}."
     return figure
 
 
@@ -217,6 +225,74 @@ def bars(values: Mapping[str, float], unit: str, label: str) -> None:
     axes.set_xlabel(label)
     texts = [f"{name}: {value:.3g} {unit}" for name, value in values.items()]
     show(figure, f"Bars, {label}. {'; '.join(texts)}.")
+
+
+def job(runs: Mapping[str, tuple[int, int]], accuracies: Mapping[int, float], every: int) -> None:
+    """Shows the starts of one job over its steps, below the accuracy of its checkpoints.
+
+    Args:
+        runs: name -> (first step, last step) of each start, in order; all but the last were killed.
+        accuracies: step -> accuracy, 0 to 1, of the evaluations.
+        every: steps from one checkpoint to the next, which a tick marks.
+    """
+    figure = Figure(figsize=(7.5, 3))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1 + 0.3 * len(runs)])
+    above.plot(list(accuracies), list(accuracies.values()), "o-", color=BAR)
+    for step, accuracy in accuracies.items():
+        above.annotate(
+            f"{accuracy:.0%}", (step, accuracy), (0, 6), textcoords="offset points", ha="center"
+        )
+    above.set(ylabel="accuracy\n(measured here)", ylim=(0, 1))
+    *_, last = runs
+    for row, (name, (first, end)) in enumerate(runs.items()):
+        below.barh(row, end - first, 0.5, first, color=BAR if name == last else _PALE)
+        if name != last:
+            below.plot(end, row, "x", color=ALARM, markersize=10, markeredgewidth=3)
+    end = max(end for _, end in runs.values())
+    below.set_yticks(range(len(runs)), list(runs))
+    below.set_xticks(range(0, end + 1, every))
+    below.set(xlabel=f"global step; a checkpoint every {every} steps", xlim=(0, end * 1.05))
+    below.invert_yaxis()
+    starts = [f"{name}: steps {first} to {end}" for name, (first, end) in runs.items()]
+    points = [f"{accuracy:.0%} at step {step}" for step, accuracy in accuracies.items()]
+    show(figure, f"{'; '.join(starts)}. Accuracy: {', '.join(points)}.")
+
+
+def columns(values: Mapping[int, float], label: str, height: str) -> None:
+    """Shows a value for each of many whole numbers as thin bars.
+
+    Args:
+        values: by whole number, in order.
+        label: what the numbers are.
+        height: what the values are, with their kind.
+    """
+    figure = Figure(figsize=(7.5, 2.4))
+    axes = figure.add_subplot()
+    axes.bar(list(values), list(values.values()), width=1.0, color=ALARM)
+    axes.set(xlabel=label, ylabel=height, xlim=(min(values) - 0.5, max(values) + 0.5))
+    some = list(values.items())[:: max(1, len(values) // 8)]
+    points = [f"{value:,.3g} at {number}" for number, value in some]
+    show(figure, f"Bars over {label}. {' '.join(height.split())}: {', '.join(points)}.")
+
+
+def panels(values: Mapping[str, Mapping[str, float]], title: str) -> None:
+    """Shows the same names in panels side by side, each with bars of another figure.
+
+    Args:
+        values: unit -> name -> value.
+        title: above all panels, with the kind of the figures.
+    """
+    figure = Figure(figsize=(7.5, 1.8))
+    figure.suptitle(title, fontsize=10)
+    grid = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
+    texts = []
+    for axes, (unit, of_names) in zip(grid, values.items(), strict=True):
+        drawn = axes.barh(list(of_names), list(of_names.values()), color=BAR)
+        axes.bar_label(drawn, fmt="%.2f", padding=3)
+        axes.set(xlabel=unit, xlim=(0, 1.25 * max(of_names.values())))
+        texts.append(f"{unit}: {', '.join(f'{n} {v:.2f}' for n, v in of_names.items())}")
+    grid[0].invert_yaxis()
+    show(figure, f"{title}. {'; '.join(texts)}.")
 
 
 def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from dry_run_models import run_program
 
-from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run import Report, dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import stage as feed
@@ -91,9 +91,10 @@ def _target(port: Port) -> Target:
     return of_recording(calls, "the port")
 
 
-def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
+def report_of(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> Report:
+    """What the public door says of a port, with these stages."""
     subject, data, options, observed = _target(port)
-    report = dry_run(
+    return dry_run(
         subject,
         data,
         topology,
@@ -104,6 +105,10 @@ def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[F
         observed=observed,
         **options,
     )
+
+
+def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
+    report = report_of(port, stages, topology)
     broken = [each for each in report.stages if each.status == "failed" and not each.findings]
     assert not broken, broken
     return report.findings

@@ -53,6 +53,37 @@ ANSWERS = {
                 return examples - examples % batch, steps, -examples % batch
         """),
         Right("""
+            def eval_plan(examples, per_core, cores):
+                batch = per_core * cores
+                steps = -(-examples // batch)
+                return np.array([examples - examples % batch, steps, steps * batch - examples])
+        """),
+        Right("""
+            def eval_plan(examples, per_core, cores):
+                batch = tf.constant(per_core * cores)
+                full = examples // batch
+                steps = tf.where(examples % batch > 0, full + 1, full)
+                return tf.stack([full * batch, steps, steps * batch - examples])
+        """),
+        Wrong(
+            """
+            def eval_plan(examples, per_core, cores):
+                batch = per_core * cores
+                steps = -(-examples // batch)
+                return np.array([[examples - examples % batch, steps, steps * batch - examples]])
+        """,
+            "three numbers",
+        ),
+        Wrong(
+            """
+            def eval_plan(examples, per_core, cores):
+                batch = per_core * cores
+                plan = np.array([examples / batch * batch, examples / batch, -examples % batch])
+                return plan
+        """,
+            "whole numbers",
+        ),
+        Right("""
             from collections import namedtuple
 
             Plan = namedtuple("Plan", "seen steps padding")
@@ -228,7 +259,42 @@ ANSWERS = {
             both = examples.concatenate(tf.data.Dataset.from_tensors(nothing).repeat())
             return both.shuffle(1000).batch(params["batch_size"], drop_remainder=True)
         """),
-            re.compile("after the examples|once"),
+            "and padding between them",
+        ),
+        # Batched before it is padded: the last two examples are gone by then
+        Wrong(
+            padding("""
+            size = params["batch_size"]
+            one = ({"image": tf.zeros([size, 8, 8]), "weight": tf.zeros([size])}, tf.zeros([size], tf.int32))
+            full = examples.batch(size, drop_remainder=True)
+            return full.concatenate(tf.data.Dataset.from_tensors(one).repeat())
+        """),
+            "is something dropped before the padding is added?",
+        ),
+        Wrong(
+            padding("""
+            nothing = ({"image": 0.0, "weight": 0.0}, 0)
+            both = examples.concatenate(tf.data.Dataset.from_tensors(nothing).repeat())
+            return both.batch(params["batch_size"], drop_remainder=True)
+        """),
+            "In a batch each image is of the unknown shape",
+        ),
+        Wrong(
+            padding("""
+            flat = examples.map(lambda features, label: (features | {"image": tf.reshape(features["image"], [64])}, label))
+            nothing = ({"image": tf.zeros([64]), "weight": 0.0}, 0)
+            both = flat.concatenate(tf.data.Dataset.from_tensors(nothing).repeat())
+            return both.batch(params["batch_size"], drop_remainder=True)
+        """),
+            "In a batch each image is [64], not [8, 8]",
+        ),
+        # Shuffled, but only the examples
+        Right(
+            padding("""
+            nothing = ({"image": tf.zeros([8, 8]), "weight": 0.0}, 0)
+            both = examples.shuffle(1000).concatenate(tf.data.Dataset.from_tensors(nothing).repeat())
+            return both.batch(params["batch_size"], drop_remainder=True)
+        """)
         ),
         Wrong(
             padding("""
@@ -295,35 +361,192 @@ ANSWERS = {
         ),
     ],
     "3c": [
-        Wrong(with_letter("train", "F"), "train: not F. The stream is endless"),
-        Wrong(with_letter("eval", "F"), "never see"),
-        Wrong(with_letter("eval", "A"), "never see"),
-        Wrong(with_letter("predict", "A"), "takes the padding off again"),
-        Wrong(with_letter("jpeg", "D"), "would a static shape alone change them"),
-        Wrong(with_letter("contrast", "C"), "Which fix also compares"),
-        Wrong(with_letter("loss", "F"), "with a bounded shape"),
-        Wrong(with_letter("metric", "E"), "Where does metric_fn run"),
-        Wrong(with_letter("metric", "G"), "is not one of A, B, C, D, E, F"),
-        Wrong("fixes = list(fixes.values())", "Expected a dict with an answer for each of"),
-        Right("fixes = {line: f' {letter.lower()}' for line, letter in fixes.items()}"),
+        Right("""
+            def root(features, label):
+                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                features["image"] = tf.ensure_shape(image, tf.TensorShape([8, 8]))
+                return features, label
+        """),
+        # Python compares, and TensorFlow believes
+        Right("""
+            def checked(image):
+                if image.shape != (8, 8):
+                    raise ValueError(f"a picture of {image.shape}")
+                return np.sqrt(image)
+
+
+            def root(features, label):
+                image = tf.numpy_function(checked, [features["image"]], tf.float32)
+                image.set_shape((8, 8))
+                return {"image": image, "weight": features["weight"]}, label
+        """),
+        Right("""
+            def root(features, label):
+                image = tf.py_function(lambda one: tf.sqrt(one), [features["image"]], tf.float32)
+                with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(image), [8, 8])]):
+                    image = tf.identity(image)
+                image.set_shape([8, 8])
+                return dict(features, image=image), label
+        """),
+        Right("""
+            def root(features, label):
+                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                return {"weight": features["weight"], "image": tf.ensure_shape(image, (8, 8))}, label
+        """),
+        Mutant("image = tf.ensure_shape(image, [8, 8])", "image = image", "is <unknown>"),
+        Mutant("tf.ensure_shape(image, [8, 8])", "tf.ensure_shape(image, [None, 8])", "(None, 8)"),
+        Mutant("tf.ensure_shape(image, [8, 8])", "tf.ensure_shape(image, [64])", "(64,)"),
+        Mutant(
+            "image = tf.ensure_shape(image, [8, 8])",
+            "image.set_shape([8, 8])",
+            "set_shape believes what you write",
+        ),
+        Mutant(
+            "image = tf.ensure_shape(image, [8, 8])",
+            "image = tf.reshape(image, [8, 8])",
+            "a reshape makes a picture of any 64 numbers",
+        ),
+        Wrong(
+            """
+            def root(features, label):
+                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                return features | {"image": tf.ensure_shape(image, features["image"].shape)}, label
+        """,
+            "A picture of [8, 8, 3] passes without an error",
+        ),
+        Wrong(
+            """
+            def root(features, label):
+                tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                return features | {"image": tf.ensure_shape(features["image"], [8, 8])}, label
+        """,
+            "The root of the pixels 0 to 63",
+        ),
+        Wrong(
+            """
+            def root(features, label):
+                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                return tf.ensure_shape(image, [8, 8]), label
+        """,
+            "root should return",
+        ),
+        Wrong(
+            """
+            def root(features, label):
+                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
+                return {"image": tf.ensure_shape(image, [8, 8])}, label
+        """,
+            "The weight and the label",
+        ),
     ],
     "3d": [
-        Wrong("messages_diagnosis = {18: 'A'}", "Line 18 is correct. A cut is a bound"),
-        Wrong("messages_diagnosis = {23: 'A'}", "the batches get one length later"),
-        Wrong("messages_diagnosis = {52: 'F'}", "maxlen is given"),
-        Wrong("messages_diagnosis = {29: 'B'}", "not for the reason that you give"),
-        Wrong("messages_treatment = {}", "TPU102"),
+        Right("""
+            def expect_static(dataset):
+                parts = tf.nest.flatten(tf.compat.v1.data.get_output_shapes(dataset))
+                if not all(shape.is_fully_defined() for shape in parts):
+                    raise ValueError(f"some of {parts} is unknown")
+        """),
+        Right("""
+            def walk(spec):
+                if isinstance(spec, dict):
+                    for part in spec.values():
+                        walk(part)
+                elif isinstance(spec, (tuple, list)) and not isinstance(spec, tf.TypeSpec):
+                    for part in spec:
+                        walk(part)
+                elif spec.shape.rank is None or None in spec.shape.as_list():
+                    raise ValueError(spec)
+
+
+            def expect_static(dataset):
+                walk(dataset.element_spec)
+        """),
+        Right("""
+            class NotStatic(ValueError):
+                pass
+
+
+            def expect_static(dataset):
+                # as_list raises a ValueError itself where not even the number of axes is known
+                unknown = [spec for spec in tf.nest.flatten(dataset.element_spec) if None in spec.shape.as_list()]
+                if unknown:
+                    raise NotStatic(unknown)
+        """),
+        Right("""
+            def expect_static(dataset):
+                tf.nest.map_structure(lambda spec: spec.shape.assert_is_fully_defined(), dataset.element_spec)
+        """),
         Wrong(
-            "messages_treatment = {18: 'words = words[:8]', 29: messages_treatment[29]}",
-            "cannot be found in the data",
+            """
+            def expect_static(dataset):
+                shapes = [[part.shape for part in tf.nest.flatten(element)] for element in dataset.take(2)]
+                if shapes[0] != shapes[1]:
+                    raise ValueError(shapes)
+        """,
+            "Your test reads the data",
         ),
         Wrong(
-            "messages_treatment = {29: messages_treatment[29], 40: 'steps = NUM_EVAL // 64'}",
-            "should give each of its 150 examples once",
+            """
+            def expect_static(dataset):
+                for part in dataset.element_spec[0].values():
+                    if not part.shape.is_fully_defined():
+                        raise ValueError(part)
+        """,
+            "Labels go through the infeed, too",
         ),
-        Right("messages_diagnosis = {30: 'a'}"),
-        Right(
-            'messages_treatment = {29: \'shapes = ({"words": [12], "count": [], "weight": []}, [])\'}'
+        Wrong(
+            """
+            def expect_static(dataset):
+                features, label = dataset.element_spec
+                for part in [*features.values(), label]:
+                    if not part.shape.is_fully_defined():
+                        raise ValueError(part)
+        """,
+            re.compile("need not be dicts or tuples|one tensor without a name"),
+        ),
+        Wrong(
+            """
+            def expect_static(dataset):
+                spec = dataset.element_spec
+                for part in spec if isinstance(spec, tuple) else [spec]:
+                    for each in part.values() if isinstance(part, dict) else [part]:
+                        if not each.shape.is_fully_defined():
+                            raise ValueError(each)
+        """,
+            "nested to any depth",
+        ),
+        Wrong(
+            """
+            def expect_static(dataset):
+                return all(part.shape.is_fully_defined() for part in tf.nest.flatten(dataset.element_spec))
+        """,
+            "A dataset passes that a TPU would refuse",
+        ),
+        Wrong(
+            """
+            def expect_static(dataset):
+                for part in tf.nest.flatten(dataset.element_spec):
+                    assert part.shape.is_fully_defined(), part
+        """,
+            "raised AssertionError, not ValueError",
+        ),
+        Wrong(
+            """
+            def expect_static(dataset):
+                for part in tf.nest.flatten(dataset.element_spec):
+                    if part.shape.rank != 2 or None in part.shape.as_list():
+                        raise ValueError(part)
+        """,
+            "A dataset that is static does not pass",
+        ),
+        Wrong(
+            """
+            def expect_static(dataset):
+                for part in tf.nest.flatten(dataset.element_spec):
+                    if part.shape.rank is not None and None in part.shape.as_list():
+                        raise ValueError(part)
+        """,
+            "not even a number of axes",
         ),
     ],
 }

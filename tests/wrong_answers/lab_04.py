@@ -4,13 +4,6 @@ import re
 
 from wrong_answers import Mutant, Right, Wrong
 
-_LINES = "38: 'def metric_fn(labels, logits, weight):', 46: 'mode, loss=loss, eval_metrics=(metric_fn, [{}])'"
-
-
-def _treated(tensors: str) -> str:
-    """A cell: the solution's treatment with other tensors."""
-    return f"parts_treatment = {{{_LINES.format(tensors)}}}"
-
 
 def _loops(digits: str = "250", flowers: str = "25", resnet: str = "10") -> str:
     return f'loops = {{"digits": {digits}, "flowers": {flowers}, "ResNet-50": {resnet}}}'
@@ -21,124 +14,110 @@ ANSWERS = {
         # Parameters of other names
         Right("""
             def metric_fn(y, out, each, w):
-                hit = tf.cast(tf.math.in_top_k(y, out, 3), tf.float32)
+                most = v1.get_local_variable("most", shape=[], initializer=v1.zeros_initializer())
                 return dict(
                     accuracy=v1.metrics.accuracy(y, tf.math.argmax(out, -1), w),
-                    top_3=v1.metrics.mean(hit, w),
                     mean_loss=v1.metrics.mean(each, w),
+                    worst_loss=(most, v1.assign(most, tf.maximum(most, tf.reduce_max(each * w)))),
                 )
         """),
         # Padding taken out before the metrics
         Right("""
             def metric_fn(labels, logits, losses, weight):
                 labels, logits, losses = (tf.boolean_mask(each, weight > 0) for each in (labels, logits, losses))
-                best = tf.math.top_k(logits, k=3).indices
-                metrics = dict(accuracy=v1.metrics.accuracy(labels=labels, predictions=best[:, 0]))
-                metrics["top_3"] = v1.metrics.mean(tf.cast(tf.reduce_any(tf.equal(best, labels[:, None]), 1), tf.float32))
+                metrics = dict(accuracy=v1.metrics.accuracy(labels=labels, predictions=tf.argmax(logits, 1)))
                 metrics["mean_loss"] = v1.metrics.mean(losses)
+                worst = v1.get_local_variable("worst", initializer=-1.0)
+                largest = tf.reduce_max(tf.concat([losses, worst[None]], 0))
+                metrics["worst_loss"] = (worst.read_value(), worst.assign(largest))
                 return metrics
         """),
-        # One kind of metric, and one more than asked for
+        # All losses kept, and one more metric than asked for
         Right("""
             def metric_fn(labels, logits, losses, weight):
-                values = {
-                    "accuracy": tf.math.in_top_k(labels, logits, 1),
-                    "top_3": tf.math.in_top_k(targets=labels, predictions=logits, k=3),
-                    "mean_loss": losses,
-                    "examples": weight,
-                }
-                return {name: v1.metrics.mean(tf.cast(each, tf.float32), weights=weight) for name, each in values.items()}
+                means = {"accuracy": tf.math.in_top_k(labels, logits, 1), "mean_loss": losses, "examples": weight}
+                metrics = {n: v1.metrics.mean(tf.cast(each, tf.float32), weights=weight) for n, each in means.items()}
+                worst = v1.get_local_variable("largest", initializer=0.0)
+                where = tf.where(weight > 0, losses, tf.zeros_like(losses))
+                return {**metrics, "worst_loss": (worst, tf.cond(tf.reduce_max(where) > worst,
+                    lambda: v1.assign(worst, tf.reduce_max(where)), lambda: tf.identity(worst)))}
         """),
         # No weights at all
         Wrong(
             """
             def metric_fn(labels, logits, losses, weight):
-                top = tf.cast(tf.math.in_top_k(labels, logits, 3), tf.float32)
+                worst = v1.get_local_variable("worst", initializer=0.0)
                 return {
                     "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1)),
-                    "top_3": v1.metrics.mean(top),
                     "mean_loss": v1.metrics.mean(losses),
+                    "worst_loss": (worst, worst.assign(tf.maximum(worst, tf.reduce_max(losses)))),
                 }
             """,
-            "is the value without weights=",
+            "is the value without weights",
         ),
         # The mean of batches' means
         Wrong(
             """
+            _right = metric_fn
+
             def metric_fn(labels, logits, losses, weight):
-                top = tf.cast(tf.math.in_top_k(labels, logits, 3), tf.float32)
                 mean_loss = tf.reduce_sum(losses * weight) / tf.reduce_sum(weight)
-                return {
-                    "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=weight),
-                    "top_3": v1.metrics.mean(top, weights=weight),
-                    "mean_loss": v1.metrics.mean(mean_loss),
-                }
+                return {**_right(labels, logits, losses, weight), "mean_loss": v1.metrics.mean(mean_loss)}
             """,
             "mean_loss of two batches",
         ),
         # Weights turned round
         Wrong(
             """
+            _right = metric_fn
+
             def metric_fn(labels, logits, losses, weight):
-                top = tf.cast(tf.math.in_top_k(labels, logits, 3), tf.float32)
-                inverse = 1.0 - weight
-                return {
-                    "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=inverse),
-                    "top_3": v1.metrics.mean(top, weights=inverse),
-                    "mean_loss": v1.metrics.mean(losses, weights=inverse),
-                }
+                return _right(labels, logits, losses, 1.0 - weight)
             """,
-            "accuracy of two batches",
+            re.compile("accuracy(:| of two batches)"),
         ),
-        Mutant("mean(in_top_3, weights=weight)", "mean(in_top_3)", "top_3: "),
-        Mutant("mean(losses, weights=weight)", "mean(losses)", "value without weights="),
+        Mutant("reduce_max(losses * weight)", "reduce_max(losses)", "worst_loss: "),
+        Mutant("mean(losses, weights=weight)", "mean(losses)", "value without weights"),
         Mutant("tf.argmax(logits, axis=1), weights", "logits, weights", "most likely class"),
         Mutant(
             "v1.metrics.mean(losses, weights=weight)",
             "tf.reduce_sum(losses * weight) / tf.reduce_sum(weight)",
             "pair",
         ),
+        Mutant("(worst, update)", "(update, update)", "depends on one batch only"),
+        Mutant(
+            "(worst, update)",
+            "v1.metrics.mean(tf.reduce_max(losses * weight))",
+            "worst_loss of two batches",
+        ),
+        Mutant(
+            'v1.get_local_variable("worst", initializer=0.0)',
+            "v1.Variable(0.0)",
+            "v1.get_local_variable",
+        ),
         Mutant('        "mean_loss": v1', '        "loss": v1', '"mean_loss"'),
-        Mutant("in_top_k(labels, logits, 3)", "in_top_k(labels, logits, 1)", "top_3 of two"),
-        Mutant("in_top_k(labels, logits, 3)", "in_top_k(logits, labels, 3)", "in_top_k"),
     ],
     "4b": [
-        # The same tensors under names, at other lines
-        Right("parts_diagnosis = {38: 'c'}"),
-        Right("parts_diagnosis = {46: 'C', 41: 'C'}"),
-        Right(
-            """
-            parts_treatment = {
-                38: "def metric_fn(labels, logits, keep):",
-                41: '"accuracy": tf.metrics.accuracy(labels, cracked, weights=keep),',
-                42: '"recall": tf.metrics.recall(labels, cracked, weights=keep),',
-                46: 'mode, loss=loss, eval_metrics=(metric_fn, {"labels": labels, "logits": logits, "keep": weight})',
-            }
-            """
-        ),
-        Wrong("parts_diagnosis = {33: 'C'}", "weight is in order here. Which line uses it"),
-        # A single line with more indentation than the one that it replaces
-        Right("parts_treatment[46] = 8 * ' ' + parts_treatment[46]"),
-        Wrong("parts_diagnosis = {39: 'A'}", re.compile("Line 39 is correct. .* all ops")),
-        Wrong("parts_diagnosis = {36: 'A'}", "same on every machine"),
-        Wrong("parts_diagnosis = {41: 'D'}", "but not for the reason that you give"),
-        Wrong("parts_diagnosis = {}", "The fault is not found yet"),
-        Wrong("parts_diagnosis = {41: 'Z'}", "is not one of the letters A to"),
-        Wrong("parts_treatment = {}", "TPU118"),
-        # Another order than the parameters'
-        Wrong(_treated("labels, weight, logits"), "the metric accuracy is"),
-        # A parameter without its tensor
-        Wrong(_treated("labels, logits"), "TPU112"),
-        # Padding counts
+        Right("wrong = ' d '"),
+        Right("hides, shows = np.array([0, 1] * 8), tuple([1] * 8 + [0] * 8)"),
+        Right("hides, shows = [0, 1, 1, 0] * 4, [0] * 15 + [True]"),
+        Wrong("wrong = 'A'", "A is right. A number of Python is the same on every machine"),
+        Wrong("wrong = 'B'", "B is right. This is the repair"),
+        Wrong("wrong = 'C'", "recall counts no padding"),
+        Wrong("wrong = 'loss'", "is A, B, C or D"),
         Wrong(
-            """
-            parts_treatment = {
-                41: '"accuracy": tf.metrics.accuracy(labels, cracked),',
-                42: '"recall": tf.metrics.recall(labels, cracked),',
-            }
-            """,
-            "the metric accuracy is",
+            "hides = shows",
+            "hides: the cores have 2, 2, 2, 2, 2, 2, 2, 1 real rows. With random losses D reports",
         ),
+        Wrong(
+            "hides = [1] * 8 + [0] * 8",
+            re.compile("hides: the cores have 2, 2, 2, 2, 0, .*, but the mean"),
+        ),
+        Wrong("shows = hides", re.compile("shows: .* 1 real rows.* as well")),
+        Wrong("hides = [1] * 16", "hides has no padding"),
+        Wrong("shows = [0] * 16", "shows has no real row"),
+        Wrong("shows = [1] * 7 + [0]", "should have 16 weights; yours has 8"),
+        Wrong("shows = [0.5] * 16", "each weight is 0 or 1"),
     ],
     "4c": [
         Right(_loops("200", "10", "1")),

@@ -8,25 +8,28 @@ def inference(images, classes, training, bfloat16):
     if bfloat16:
         net = tf.cast(net, tf.bfloat16)
     with v1.tpu.bfloat16_scope():
-        for place, filters in enumerate((32, 64, 128, 256)):
-            if place:
-                net = v1.layers.max_pooling2d(net, 2, 2)
-            net = stage(net, filters, training)
-        net = tf.reduce_mean(net, [1, 2])
+        net = tf.reduce_mean(stages(net, training), [1, 2])
         logits = v1.layers.dense(net, classes)
     return tf.cast(logits, tf.float32)
 """
 
 _7D = r"""
-def make_serving_input_fn(size):
+def export(estimator, size, folder):
     def receiver():
         encoded = v1.placeholder(tf.string, [None])
         images = tf.map_fn(lambda one: decode_image(one, size), encoded, fn_output_signature=tf.uint8)
         return v1.estimator.export.ServingInputReceiver({"image": images}, {"image_bytes": encoded})
-    return receiver
+    return estimator.export_saved_model(folder, receiver)
 """
 
 _STEP = "with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n        train_op = optimizer.minimize(loss, global_step=step)"
+
+
+def loop(body: str) -> str:
+    """A cell with train_and_evaluate of that body."""
+    lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
+    return f"def train_and_evaluate(estimator, data, max_steps, every, hooks=()):\n{lines}\n"
+
 
 ANSWERS = {
     "7a": [
@@ -44,11 +47,16 @@ ANSWERS = {
             "softmax",
         ),
         Mutant(
-            "tf.reduce_mean(net, [1, 2])", "v1.layers.flatten(net)", "dense layer on the 256 means"
+            "tf.reduce_mean(stages(net, training), [1, 2])",
+            "v1.layers.flatten(stages(net, training))",
+            "You flattened: the dense layer has weights for each of 4 positions",
         ),
-        Mutant("tf.reduce_mean(net, [1, 2])", "tf.reduce_max(net, [1, 2])", "not the mean"),
-        Mutant("if index:", "if True:", "max_pooling2d"),
-        Mutant("(32, 64, 128, 256)", "(32, 64, 128)", "48, 32, 64 and 128 channels"),
+        Mutant("tf.reduce_mean(", "tf.reduce_max(", "not the mean"),
+        Mutant(
+            "stages(net, training)",
+            "stages(stages(tf.tile(net, [1, 4, 4, 1]), training), training)",
+            "those of the four stages",
+        ),
         Right(_7A),
         # The scope only where it is needed, a dense layer in float32
         Right(r"""
@@ -56,33 +64,42 @@ import contextlib
 def inference(images, classes, training, bfloat16):
     net = tf.nn.space_to_depth(images, 4)
     with v1.tpu.bfloat16_scope() if bfloat16 else contextlib.nullcontext():
-        net = stage(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), 32, training)
-        for filters in [64, 128, 256]:
-            net = stage(v1.layers.max_pooling2d(net, pool_size=2, strides=2), filters, training=training)
+        net = stages(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), training=training)
     return v1.layers.dense(tf.cast(tf.reduce_mean(net, axis=(1, 2)), tf.float32), classes)
 """),
-        # Pooled by a layer, pooling at the end of a stage
+        # Pooled by a layer
         Right(r"""
 def inference(images, classes, training, bfloat16):
     net = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16 if bfloat16 else tf.float32)
     with v1.tpu.bfloat16_scope():
-        for n, filters in enumerate([32, 64, 128, 256]):
-            net = stage(net, filters, training)
-            if n < 3:
-                net = v1.layers.max_pooling2d(net, 2, 2)
+        net = stages(net, training)
         net = v1.layers.flatten(v1.layers.average_pooling2d(net, net.shape[1], net.shape[1]))
         return tf.cast(v1.layers.dense(net, classes), tf.float32)
+"""),
+        # The mean in float32, twice
+        Right(r"""
+def head(net, classes):
+    rows = tf.reduce_mean(tf.cast(net, tf.float32), 1)
+    return v1.layers.dense(tf.reduce_mean(rows, 1), units=classes, name="logits")
+
+
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    if not bfloat16:
+        return head(stages(net, training), classes)
+    with v1.tpu.bfloat16_scope():
+        return head(stages(tf.cast(net, tf.bfloat16), training), classes)
 """),
         Wrong(
             _7A.replace("dense(net, classes)", "dense(net, classes, activation=tf.nn.relu)"),
             "logits may be any number",
         ),
-        Wrong(_7A.replace("tf.nn.space_to_depth(images, 4)", "images"), "3 by 3 on 48"),
+        Wrong(_7A.replace("tf.nn.space_to_depth(images, 4)", "images"), "those of the four stages"),
         Wrong(
             _7A.replace(
                 "dense(net, classes)", "dense(v1.layers.dense(net, 128, tf.nn.relu), classes)"
             ),
-            "then a dense layer",
+            "then one dense layer",
         ),
     ],
     "7b": [
@@ -99,36 +116,215 @@ def inference(images, classes, training, bfloat16):
             "TPUEstimatorSpec",
         ),
         Mutant(", train_op=train_op)", ")", "Missing train_op"),
+        Mutant(
+            "v1.tpu.CrossShardOptimizer", "tpu.CrossShardOptimizer", "v1.tpu.CrossShardOptimizer"
+        ),
+        Mutant(
+            _STEP,
+            "optimizer = v1.train.AdamOptimizer(rate)\n    " + _STEP,
+            "Keep the optimizer that model_fn creates",
+        ),
+        Mutant(
+            "optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
+            "optimizer = v1.tpu.CrossShardOptimizer(v1.tpu.CrossShardOptimizer(optimizer))",
+            "The number of CrossShardOptimizers",
+        ),
+        # The gradients by hand, one op of all updates
+        Mutant(
+            _STEP,
+            "train_op = optimizer.minimize(loss)\n"
+            "    train_op = tf.group(train_op, *v1.get_collection(v1.GraphKeys.UPDATE_OPS))",
+            "global step",
+        ),
     ],
     "7c": [
-        Wrong('leaves_diagnosis = {37: "A"}', "Line 37 is correct"),
-        Wrong('leaves_diagnosis = {17: "C"}', "but not for the reason that you give"),
-        Wrong("leaves_diagnosis = {}", "The fault is not found yet"),
-        Wrong('leaves_treatment = {17: ""}', "was augmentation taken out?"),
-        Wrong("leaves_treatment = {}", "TPU212"),
-        Wrong("leaves_treatment = {17: 'if training: image ='}", "cannot be examined"),
+        # A for loop over the stops
         Right(
-            'leaves_diagnosis = {17: "b"}\nleaves_treatment = '
-            '{17: "image = tf.image.random_flip_left_right(image) if training else image"}'
+            loop("""
+first = resume_point(estimator.model_dir)
+stops = [stop for stop in range(every, max_steps, every) if stop > first] + [max_steps]
+results = {}
+if first >= max_steps:
+    return results
+for stop in stops:
+    estimator.train(input_fn=data.train_from(first), hooks=list(hooks), max_steps=stop)
+    results[stop] = float(estimator.evaluate(input_fn=data.evaluate, steps=data.eval_steps)["accuracy"])
+    first = stop
+return results
+""")
         ),
+        # steps instead of max_steps, the step from the metrics
         Right(
-            "from lab_utils.check.clinic import ward\n"
-            'leaves_treatment = ward("leaves").healthy.replace("random_flip_left_right(image)", '
-            '"random_flip_left_right(image, seed=3)")'
+            loop("""
+history = {}
+here = resume_point(estimator.model_dir)
+while here < max_steps:
+    there = min(max_steps, (here // every + 1) * every)
+    estimator.train(data.train_from(here), hooks, there - here)
+    metrics = estimator.evaluate(data.evaluate, data.eval_steps)
+    here = metrics["global_step"]
+    history[here] = metrics["accuracy"]
+return history
+""")
+        ),
+        # The loop asks the folder again each time
+        Right(
+            loop("""
+history = {}
+while (step := resume_point(estimator.model_dir)) < max_steps:
+    until = min(step - step % every + every, max_steps)
+    estimator.train(data.train_from(step), hooks=hooks, max_steps=until)
+    history |= {until: estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]}
+return history
+""")
+        ),
+        # A recursion
+        Right(
+            loop("""
+step = resume_point(estimator.model_dir)
+if step >= max_steps:
+    return {}
+until = min(every * (1 + step // every), max_steps)
+estimator.train(lambda params: data.train_from(step)(params), hooks=hooks, max_steps=until)
+accuracy = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+return {until: accuracy} | train_and_evaluate(estimator, data, max_steps, every, hooks)
+""")
+        ),
+        Wrong(
+            loop("""
+path, results = estimator.latest_checkpoint(), {}
+step = int(path.split("-")[-1]) if path else 0
+while step < max_steps:
+    start, step = step, min(step // every * every + every, max_steps)
+    estimator.train(data.train_from(start), hooks=hooks, max_steps=step)
+    results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+return results
+"""),
+            "resume_point finds the newest checkpoint that can be read",
+        ),
+        # No min: past the end; also where the job is done
+        Wrong(
+            loop("""
+step, results = resume_point(estimator.model_dir), {}
+while step < max_steps:
+    estimator.train(data.train_from(step), hooks=hooks, max_steps=step + every)
+    step += every
+    results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+return results
+"""),
+            "expected",
+        ),
+        # One long call: no evaluation on the way
+        Wrong(
+            loop("""
+step = resume_point(estimator.model_dir)
+estimator.train(data.train_from(step), hooks=hooks, max_steps=max_steps)
+metrics = estimator.evaluate(data.evaluate, steps=data.eval_steps)
+return {max_steps: metrics["accuracy"]}
+"""),
+            "The calls",
+        ),
+        # Evaluates what it has evaluated before
+        Wrong(
+            loop("""
+step, results = resume_point(estimator.model_dir), {}
+while True:
+    if step:
+        results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+    if step >= max_steps:
+        return results
+    start, step = step, min(step // every * every + every, max_steps)
+    estimator.train(data.train_from(start), hooks=hooks, max_steps=step)
+"""),
+            "evaluate 150",
+        ),
+        Mutant("steps=data.eval_steps", "steps=None", "the padding never ends"),
+        Mutant(
+            "estimator.evaluate(data.evaluate,",
+            "estimator.evaluate(data.train_from(0),",
+            "training data",
+        ),
+        Mutant(
+            "estimator.train(data.train_from(start),",
+            "estimator.train(data.train_from,",
+            "makes one for training",
+        ),
+        Mutant(
+            'accuracies[step] = metrics["accuracy"]',
+            "accuracies[step] = metrics",
+            "What train_and_evaluate returns",
+        ),
+        Mutant(
+            'accuracies[step] = metrics["accuracy"]',
+            'accuracies[start] = metrics["accuracy"]',
+            "What train_and_evaluate returns",
+        ),
+        Mutant(
+            "return accuracies", "return accuracies[step]", "should return a dict {step: accuracy}"
+        ),
+        # The condition never changes
+        Wrong(
+            loop("""
+step = resume_point(estimator.model_dir)
+while step < max_steps:
+    until = min(step // every * every + every, max_steps)
+    estimator.train(data.train_from(step), hooks=hooks, max_steps=until)
+    estimator.evaluate(data.evaluate, steps=data.eval_steps)
+"""),
+            "The loop does not end",
+        ),
+        # A kill that does not end the job
+        Wrong(
+            loop("""
+step, results = resume_point(estimator.model_dir), {}
+while step < max_steps:
+    start, step = step, min(step // every * every + every, max_steps)
+    try:
+        estimator.train(data.train_from(start), hooks=hooks, max_steps=step)
+    except Exception:
+        return results
+    results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+return results
+"""),
+            "let the error pass",
+        ),
+        Wrong(
+            loop("""
+for step in range(resume_point(estimator.model_dir), max_steps, every):
+    estimator.train(data.train_from(step), hooks=hooks, steps=every)
+    estimator.evaluate(data.evaluate, steps=data.eval_steps)
+return {}
+"""),
+            "What train_and_evaluate returns",
         ),
     ],
     "7d": [
         Mutant("tf.string, [None]", "tf.string, []", "any number"),
         Mutant("tf.string, [None]", "tf.string, [1]", "any number"),
         Mutant('{"image": pixels}, {', "pixels, {", "model_fn looks for"),
+        Mutant('{"image": pixels}, {', '{"images": pixels}, {', "yours hold ['images']"),
         Mutant(
             '{"image_bytes": encoded}', '{"image_bytes": pixels}', "a placeholder for any number"
         ),
-        Mutant("        return v1.estimator.export", "        v1.estimator.export", "Return a"),
+        Mutant(
+            "        return v1.estimator.export",
+            "        v1.estimator.export",
+            "is a return missing?",
+        ),
+        Mutant(
+            "return estimator.export_saved_model(folder, receiver)",
+            "return folder",
+            "Nothing is exported",
+        ),
+        Mutant(
+            "estimator.export_saved_model(folder, receiver)",
+            'estimator.export_saved_model("elsewhere", receiver)',
+            "the folder of the SavedModel",
+        ),
         Right(_7D),
-        # A signature, a helper, weights too
+        # A signature, a helper, weights too, the path as text
         Right(r"""
-def make_serving_input_fn(size):
+def export(estimator, size, folder):
     def serving_input_receiver_fn():
         image_bytes = v1.placeholder(dtype=tf.string, shape=[None], name="image_bytes")
         def one(data):
@@ -136,7 +332,8 @@ def make_serving_input_fn(size):
         pixels = tf.map_fn(fn=one, elems=image_bytes, fn_output_signature=tf.TensorSpec([size, size, 3], tf.uint8))
         return v1.estimator.export.ServingInputReceiver(
             features={"image": pixels, "weight": tf.ones([tf.shape(pixels)[0]])}, receiver_tensors={"image_bytes": image_bytes})
-    return serving_input_receiver_fn
+    path = estimator.export_saved_model(export_dir_base=folder, serving_input_receiver_fn=serving_input_receiver_fn)
+    return path.decode()
 """),
         # functools.partial, a reshape
         Right(r"""
@@ -146,8 +343,8 @@ def _receive(size):
     image = tf.map_fn(functools.partial(decode_image, size=size), strings, dtype=tf.uint8)
     image = tf.reshape(image, [-1, size, size, 3])
     return v1.estimator.export.ServingInputReceiver(dict(image=image), dict(image_bytes=strings))
-def make_serving_input_fn(size):
-    return lambda: _receive(size)
+def export(estimator, size, folder):
+    return estimator.export_saved_model(folder, functools.partial(_receive, size), as_text=False)
 """),
         # No map_fn
         Wrong(
@@ -170,7 +367,12 @@ def make_serving_input_fn(size):
             _7D.replace(
                 '{"image": images},', '{"image": tf.cast(images, tf.float32) / 127.5 - 1.0},'
             ),
-            "yours gives 'float32",
+            "The pictures are float32, and decode_image returns uint8. Were they scaled here?",
+        ),
+        # Another side
+        Wrong(
+            _7D.replace("decode_image(one, size)", "decode_image(one, 64)"),
+            "gets the side [64, 64]",
         ),
         # Augmented
         Wrong(
@@ -181,44 +383,18 @@ def make_serving_input_fn(size):
         ),
     ],
     "7e": [
-        Mutant('return "cannot tell"', 'return "equal"', "90 % and 92 % of 60 pictures"),
-        # The errors themselves are added
+        Right("review = {part: letter.lower() for part, letter in review.items()}"),
+        Right("review = dict(zip((4, 3, 2, 1), 'AAAB'))"),
         Wrong(
-            """
-def better(one, other, n):
-    error = (one * (1 - one) / n) ** 0.5 + (other * (1 - other) / n) ** 0.5
-    if abs(one - other) <= 2 * error:
-        return "cannot tell"
-    return "one" if one > other else "other"
-""",
-            "50 % and 70 % of 60 pictures",
+            "review = {**review, 1: 'A'}", "what does it do to one picture when it is called twice?"
         ),
-        # A rule of thumb
-        Wrong(
-            """
-def better(one, other, n):
-    if abs(one - other) < 0.05:
-        return "cannot tell"
-    return "one" if one > other else "other"
-""",
-            "expected",
-        ),
-        Right(
-            """
-import math
-def better(one, other, n):
-    z = (one - other) * math.sqrt(n) / max(1e-12, math.sqrt(one - one ** 2 + other - other ** 2))
-    return "one" if z > 2 else "other" if z < -2 else "cannot tell"
-"""
-        ),
-        Right(
-            """
-def better(one, other, n):
-    squared = sum(p * (1 - p) / n for p in (one, other))
-    if (one - other) ** 2 > 4 * squared:
-        return ("other", "one")[one > other]
-    return "cannot tell"
-"""
-        ),
+        Wrong("review = {**review, 1: 'E'}", "knows nothing of batch normalisation"),
+        Wrong("review = {**review, 2: 'C'}", "two full batches of 64"),
+        Wrong("review = {**review, 2: 'B'}", "only training shuffles"),
+        Wrong("review = {**review, 3: 'D'}", "only with use_tpu"),
+        Wrong("review = {**review, 4: 'E'}", "only training runs that"),
+        Wrong("review = {**review, 4: 'F'}", "is not one of A, B, C, D, E"),
+        Wrong("review = {1: 'B'}", "Not decided yet"),
+        Wrong("review = 'BAAA'", "Expected a dict"),
     ],
 }

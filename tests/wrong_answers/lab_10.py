@@ -121,6 +121,110 @@ def portable():
     return model, dataset.batch(512, drop_remainder=True)
 """),
         Wrong("def portable():\n    return tutorial()", "a layer of the model runs on the core"),
+        # Only moved
+        Mutant(
+            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),\n        layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
+            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),',
+            "none is rotated",
+        ),
+        # Only rotated
+        Mutant(
+            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),\n        layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
+            'layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
+            "but not moved",
+        ),
+        # Changed once, before the dataset
+        Wrong(
+            r"""
+def portable():
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
+        layers.Flatten(), layers.Dense(10),
+    ])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    images = layers.RandomTranslation(0.12, 0.12, fill_mode="constant")(pixels["train"][..., None], training=True)
+    images = layers.RandomRotation(0.02, fill_mode="constant")(images, training=True)
+    data = tf.data.Dataset.from_tensor_slices((images, classes["train"]))
+    return model, data.shuffle(2048).repeat().batch(512, drop_remainder=True)
+""",
+            "each epoch sees the same",
+        ),
+        # The same, by a cache
+        Wrong(
+            r"""
+def portable():
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
+        layers.Flatten(), layers.Dense(10),
+    ])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    turn, shift = layers.RandomRotation(0.02, seed=2), layers.RandomTranslation(0.1, 0.1, seed=1)
+    data = tf.data.Dataset.from_tensor_slices((pixels["train"][..., None], classes["train"]))
+    data = data.map(lambda x, y: (turn(shift(x, training=True), training=True), y)).cache()
+    return model, data.shuffle(2048).repeat().batch(512, drop_remainder=True)
+""",
+            "each epoch sees the same",
+        ),
+        # By Python
+        Wrong(
+            r"""
+def portable():
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
+        layers.Flatten(), layers.Dense(10),
+    ])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    turn, shift = layers.RandomRotation(0.02, seed=2), layers.RandomTranslation(0.1, 0.1, seed=1)
+
+    def moved(images, labels):
+        change = lambda batch: turn(shift(batch[..., None], training=True), training=True)
+        images = tf.py_function(change, [images], tf.float32)
+        return tf.ensure_shape(images, [512, 8, 8, 1]), labels
+
+    return model, batches("train", 512).map(moved)
+""",
+            "The pictures go through tf.py_function",
+        ),
+        # With TensorFlow's own ops
+        Right(r"""
+def moved(images, labels):
+    turn = tf.random.uniform([512], -0.12, 0.12)
+    shift = tf.random.uniform([512, 2], -0.9, 0.9)
+    cos, sin = tf.cos(turn), tf.sin(turn)
+    zero = tf.zeros([512])
+    matrix = tf.stack(
+        [cos, -sin, 3.5 - 3.5 * cos + 3.5 * sin + shift[:, 0], sin, cos, 3.5 - 3.5 * sin - 3.5 * cos + shift[:, 1], zero, zero], 1
+    )
+    images = tf.raw_ops.ImageProjectiveTransformV3(
+        images=images[..., None], transforms=matrix, output_shape=[8, 8], fill_value=0.0, interpolation="BILINEAR"
+    )
+    return tf.ensure_shape(images, [512, 8, 8, 1]), labels
+
+
+def portable():
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
+        layers.Flatten(), layers.Dense(10),
+    ])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, batches("train", 512).map(moved, num_parallel_calls=tf.data.AUTOTUNE)
+"""),
+        # Augmented before the batch, data prepared outside of the function
+        Right(r"""
+slices = tf.data.Dataset.from_tensor_slices((pixels["train"][..., None], classes["train"]))
+turn = layers.RandomRotation(0.02, fill_mode="constant")
+shift = layers.RandomTranslation(0.12, 0.12, fill_mode="constant")
+
+
+def portable():
+    model = keras.Sequential([
+        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
+        layers.Flatten(), layers.Dense(10),
+    ])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    data = slices.cache().shuffle(2000).repeat().batch(512, drop_remainder=True)
+    return model, data.map(lambda x, y: (shift(turn(x, training=True), training=True), y))
+"""),
         # Left out
         Wrong(
             r"""

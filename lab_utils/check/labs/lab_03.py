@@ -1,12 +1,11 @@
 """The checks of lab 03, static shapes."""
 
-from collections.abc import Callable, Mapping
+import collections
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
 
 import numpy as np
 
-from lab_utils.check.labs.decisions import expect_decisions
-from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, several
 from lab_utils.estimator import tf, v1
@@ -61,6 +60,8 @@ def plan(eval_plan: Callable) -> Cases:
         (50, 7, 1, "one core with 7"),
     ):
         parts = eval_plan(examples, per_core, cores)
+        parts = parts.numpy() if tf.is_tensor(parts) else parts
+        parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
         returns(parts, several(parts, 3), "eval_plan", "three numbers, (seen, steps, padding)")
         whole = all(isinstance(number, Integral) for number in parts)
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {parts!r}.")
@@ -73,6 +74,43 @@ _TYPES = (
     "A row of padding needs the types and shapes of an example: float32 [8, 8], float32, int32. (0 is int32, 0.0 is "
     "float32, and NumPy's zeros are float64.)"
 )
+
+
+def expect_rows(spec: tuple) -> None:
+    """Raises `Wrong` where the rows of a batch, whatever their number, are not those of the examples."""
+    shapes = {"image": [8, 8], "weight": [], "label": []}
+    for (name, shape), part in zip(shapes.items(), tf.nest.flatten(spec), strict=True):
+        known = part.shape.rank is not None and part.shape[1:].is_fully_defined()
+        given = part.shape[1:].as_list() if known else f"of the unknown shape {part.shape}"
+        message = f"In a batch each {name} is {given}, not {shape}. {_TYPES}"
+        expect(known and part.shape[1:].as_list() == shape, message)
+
+
+def expect_each_once(numbers: np.ndarray, real: np.ndarray, count: int, where: str) -> None:
+    """Raises `Wrong` unless the rows of weight 1 are all examples, each once.
+
+    Args:
+        numbers: int [rows of weight 1], which example each of them is.
+        real: bool [rows], whether a row has weight 1, in the order of the batches.
+        count: of all examples.
+        where: of what, in words, for the message.
+    """
+    found = len(set(numbers.tolist()))
+    steps = f"The first {len(real)} rows"
+    between = bool(real.any()) and not real[: np.flatnonzero(real)[-1]].all()
+    message = (
+        f"{where}: {steps} hold {found} of the {count} examples, and padding between them. Padding comes after the last "
+        "example: do not shuffle the two together."
+    )
+    expect(found == count or not between, message)
+    message = (
+        f"{where}: {steps} hold {found} of the {count} examples. The others are lost: is something dropped before the "
+        "padding is added?"
+    )
+    expect(found == count, message)
+    most, times = collections.Counter(numbers.tolist()).most_common(1)[0]
+    message = f"{where}: some examples count more than once, as number {most}, which counts {times} times."
+    expect(len(numbers) == count, message)
 
 
 @todo(
@@ -130,11 +168,13 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
                 dataset = input_fn({"batch_size": batch})
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
+            fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping) and len(spec) == 2
+            fits = fits and set(spec[0]) == {"image", "weight"}
+            expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')
+            expect_rows(spec)
             kinds = [f"{part.dtype.name} {part.shape}" for part in tf.nest.flatten(spec)]
             static = f"{where}: the shapes of image, weight and label, made static by params['batch_size'] and drop_remainder"
             yield static, kinds
-            fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
-            expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')
             iterator = v1.data.make_one_shot_iterator(dataset).get_next()
             batches = []
             try:
@@ -149,7 +189,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         yield f"{where}: the different weights", sorted({float(value) for value in weight})
         real = weight == 1.0
         numbers = image[real, 4, 4].astype(int)
-        yield f"{where}: the numbers of the examples with weight 1, each once", np.sort(numbers)
+        expect_each_once(numbers, real, count, where)
         yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
         classes = set(label) <= set(range(10))
         yield f"{where}: the label of padding is a class, 0 to 9", classes
@@ -158,38 +198,155 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
     return "Each of 50 examples comes once, in full batches; the padding has weight 0."
 
 
-_FIXES = {  # the letter of each line, and what is asked of another letter
-    "train": ("A", "The stream is endless. What tells TensorFlow that each batch is full, and what does it drop?"),
-    "eval": ("B", "How many of 370 photographs does this evaluation, in batches of 256, never see?"),
-    "predict": ("F", "Who pads the last batch of a prediction, and takes the padding off again?"),
-    "jpeg": ("C", "Files really differ in size: would a static shape alone change them?"),
-    "contrast": ("D", "The size is right, but TensorFlow does not know it. Which fix also compares the two?"),
-    "loss": ("E", "XLA compiles it with a bounded shape. Would a weight cost less than gathering rows?"),
-    "metric": ("F", "Where does metric_fn run, and does XLA see it?"),
-}  # fmt: skip
+def _examples(image: np.ndarray) -> tf.data.Dataset:
+    """A dataset of one example with that image."""
+    features = {"image": tf.constant(image), "weight": tf.constant(1.0)}
+    return tf.data.Dataset.from_tensors((features, tf.constant(3)))
+
+
+def _passes(root: Callable, size: tuple[int, ...]) -> bool:
+    """Whether a picture of that size comes through, in a graph, where nobody looks at it again."""
+    total = lambda features, _: tf.reduce_sum(tf.reshape(features["image"], [-1]))  # noqa: E731
+    try:
+        list(_examples(np.ones(size, np.float32)).map(root).map(total))
+    except Exception:  # of TensorFlow's kinds, or of the learner's
+        return False
+    return True
+
+
+_STRANGERS = {
+    (8, 8, 3): "set_shape believes what you write, and later lines compute with a wrong size",
+    (4, 16): "a reshape makes a picture of any 64 numbers",
+    (8, 9): "a size that is left open accepts any number",
+}
 
 
 @todo(
     "3c",
     hints=(
-        "Where must shapes be static: in the input pipeline on the host, in the compiled step, or in metric_fn on the "
-        "host?",
-        "Two lines need no fix. Each of the other answers fits one line.",
+        "The input of numpy_function has a shape, and its result has none. Which line is the first to know the result?",
+        "One of the two functions changes the tensor that it is called on, the other returns a tensor. Which of them "
+        "looks at the picture?",
     ),
-    why="The compiled step and its inputs need static shapes; code on the host does not.",
+    why="ensure_shape declares the shape where it was lost, and compares it with each picture that passes.",
+    slips=(
+        Slip(
+            "image = tf.ensure_shape(image, [8, 8])",
+            "tf.ensure_shape(image, [8, 8])",
+            "ensure_shape returns a tensor, which nobody uses here.",
+        ),
+    ),
 )
-def which_fix(fixes: Mapping) -> str:
-    """A letter for each line."""
-    expect_decisions(fixes, _FIXES, "ABCDEF")
-    return "Each unknown size is fixed where it arises, and two lines need no fix."
+def declared(root: Callable) -> Cases:
+    """A static shape, the same numbers, and an error for a picture of another shape."""
+    pixels = np.arange(64, dtype=np.float32).reshape(8, 8)
+    dataset = _examples(pixels).map(root)
+    spec = dataset.element_spec
+    fits = isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], Mapping)
+    expect(
+        fits and "image" in spec[0], 'root should return ({"image": ..., "weight": ...}, label).'
+    )
+    shape = spec[0]["image"].shape
+    message = f"After root the static shape of an image is {shape}. XLA needs (8, 8)."
+    expect(shape.as_list() == [8, 8] if shape.rank is not None else False, message)
+    features, label = next(iter(dataset))
+    yield "The root of the pixels 0 to 63", features["image"]
+    yield "The weight and the label of the example", [features.get("weight"), label]
+    for size, reason in _STRANGERS.items():
+        message = f"A picture of {list(size)} passes without an error: {reason}. Which function compares the two shapes?"
+        expect(not _passes(root, size), message)
+    return "The shape is static, and a picture of another shape ends the job."
 
 
-enter_patient(
+_reads: list[str] = []  # of the datasets below, of which only the shapes should be looked at
+
+
+def _no_rows() -> Iterator[np.ndarray]:
+    _reads.append("once")
+    yield from ()
+
+
+def _pieces(shape: list[int | None], type: tf.DType = tf.int32) -> tf.data.Dataset:
+    """A dataset of unread elements of that static shape."""
+    signature = tf.TensorSpec(shape, type)
+    return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
+
+
+def _zipped(**shapes: list[int | None] | None) -> tf.data.Dataset:
+    """A dataset of ({name: part, ...}, label) of those static shapes; the last one is the label's."""
+    *names, _ = shapes
+    parts = [_pieces(shape) for shape in shapes.values()]
+    return tf.data.Dataset.zip((dict(zip(names, parts[:-1], strict=True)), parts[-1]))
+
+
+_SETS = (  # in words, the dataset, and what is asked where the test does not fail; "" for one that is static
+    ("batches of 16 sentences of 12 words", lambda: _zipped(words=[16, 12], count=[16], label=[16]), ""),
+    ("batch(16), which gives (None, 12)", lambda: _zipped(words=[None, 12], count=[None], label=[None]),
+     "Which size is unknown without drop_remainder?"),
+    ("Lea's, whose batches have (16, None) words", lambda: _zipped(words=[16, None], count=[16], label=[16]),
+     "Which sizes does a shape have besides the first?"),
+    ("an unknown size only in the last part of the features", lambda: _zipped(words=[16, 12], count=[16, None], label=[16]),
+     "Is each part of the features looked at?"),
+    ("an unknown size only in the labels", lambda: _zipped(words=[16, 12], count=[16], label=[None]),
+     "Labels go through the infeed, too."),
+    ("the result of Python code, which has no shape at all", lambda: _zipped(words=None, count=[16], label=[16]),
+     "Its shape has not even a number of axes."),
+    ("one tensor without a name, (16, None)", lambda: _pieces([16, None]), "Elements need not be dicts or tuples."),
+    ("one tensor without a name, (16, 8, 8)", lambda: _pieces([16, 8, 8]), ""),
+    ("features in a dict within a dict, (16, None)", lambda: tf.data.Dataset.zip({"a": {"b": _pieces([16, None])}}),
+     "Elements may be nested to any depth: what does tf.nest.flatten do?"),
+    ("batches of 16 numbers, (16,)", lambda: _zipped(number=[16], label=[16]), ""),
+)  # fmt: skip
+
+
+def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
+    """What a learner's test raises for a dataset, if anything."""
+    try:
+        test(dataset)
+    except NotImplementedError:  # of a TODO that is open
+        raise
+    except Exception as error:
+        return error
+    return None
+
+
+@todo(
     "3d",
-    "messages",
-    (
-        "Follow the words of one message: after which line is their number the same in each batch?",
-        "A cut only limits the length. To which length does padded_batch pad where the shape says None?",
+    hints=(
+        "Which attribute of a dataset holds the shapes and types of its elements, without reading one?",
+        "It is nested as the elements are. tf.nest.flatten makes a list of any such structure.",
+        "A tf.TensorShape says itself whether all its sizes are known.",
     ),
-    "The words are cut to a bound and padded to the same bound, so each batch has one shape.",
+    why="The static shapes are all that the TPU's infeed is compiled for, and they are known without any data.",
+    slips=(
+        Slip(
+            "if not part.shape.is_fully_defined()",
+            "if part.shape.is_fully_defined()",
+            "The test fails where it should pass, and passes where it should fail.",
+        ),
+        Slip(
+            "not part.shape.is_fully_defined()",
+            "part.shape.rank is None",
+            "You look only for shapes that are unknown as a whole: a single size may be unknown, too.",
+        ),
+        Slip(
+            "not part.shape.is_fully_defined()",
+            "part.shape.rank is None or part.shape[0] is None",
+            "You look only at the first size, that of the batch.",
+        ),
+    ),
 )
+def the_test(expect_static: Callable) -> str:
+    """Fails for each unknown size, wherever it stands, and for nothing else."""
+    for words, make, reason in _SETS:
+        _reads.clear()
+        error = _raised(expect_static, make())
+        expect(not _reads, "Your test reads the data. The static shapes are known without them.")
+        if reason:
+            message = f"A dataset passes that a TPU would refuse: {words}. {reason}"
+            expect(error is not None, message)
+        kind = f"For {words}, your test raised {type(error).__name__}, not ValueError: {error}. {reason}".rstrip()
+        expect(error is None or isinstance(error, ValueError), kind)
+        message = f"A dataset that is static does not pass: {words}. Your test said: {error}"
+        expect(bool(reason) or error is None, message)
+    return "Your test fails for each unknown size, wherever it stands, and reads no data."

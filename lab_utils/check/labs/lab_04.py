@@ -1,52 +1,61 @@
-"""Lab 04, metrics and the host: TODO 4a, metric_fn, 4b, a small patient, and 4c, iterations_per_loop."""
+"""Lab 04, metrics and the host: TODO 4a, metric_fn, 4b, a review, and 4c, iterations_per_loop."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from lab_utils.check.labs.metrics import values_of_metrics
-from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import expect, expect_keys
 
-_NAMES = ("accuracy", "top_3", "mean_loss")
+_NAMES = ("accuracy", "mean_loss", "worst_loss")
+_PADDING = 9.0  # nats that are added to the loss of padding
 
 
 def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
-    """The arguments of metric_fn, for random rows; padding has a loss, too."""
+    """The arguments of metric_fn, for random rows; padding has a loss, too, and a large one."""
     random, rows = np.random.default_rng(seed), len(weight)
     logits = random.normal(size=[rows, 10]).astype(np.float32)
     labels = random.integers(0, 10, rows).astype(np.int32)
     logits[np.arange(rows), labels] += 1
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(rows), labels]
-    return [labels, logits, losses, np.float32(weight)]
+    return [labels, logits, losses + _PADDING * (1 - np.float32(weight)), np.float32(weight)]
 
 
 @todo(
     "4a",
     hints=(
-        "Compute the metrics as in the text above, from the four arguments.",
-        "Each of the three metrics accepts weights=.",
+        "Both v1.metrics here accept weights=. Which of the rows can have the largest loss if nothing is done?",
+        "By hand, a metric is a local variable and the op that changes it. Which op keeps the larger of two numbers?",
+        "The op that changes the variable compares its value so far with the largest loss of this batch.",
     ),
-    why="Each metric gets the weights, so padding stays out of its sum and out of its count.",
+    why="accuracy and mean_loss get the weights. The third is a local variable: each batch can only raise it, and rows "
+    "of padding count as 0 in it.",
     slips=(
         Slip(
             "v1.metrics.mean(losses, weights=weight)",
             "v1.metrics.mean(losses * weight)",
             "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
         ),
+        Slip(
+            "tf.maximum(worst, tf.reduce_max(losses * weight))",
+            "tf.reduce_max(losses * weight)",
+            "worst_loss is that of the last batch: compare it with the value so far.",
+        ),
     ),
 )
 def host_metrics(metric_fn: Callable) -> Cases:
     """Three metrics over two batches, which padding does not touch."""
     batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
+    batches[0][2][3] += 3  # the largest loss is not in the last batch
     values = values_of_metrics(metric_fn, batches, _NAMES)
     alike = [[*tensors, np.ones_like(weight)] for *tensors, weight in batches]
     unweighted = values_of_metrics(metric_fn, alike, _NAMES)
     for name in _NAMES:
         message = (
-            f"{name}: {values[name]:.4g} is the value without weights=, in which padding counts."
+            f"{name}: {values[name]:.4g} is the value without weights, in which padding counts."
         )
         expect(values[name] != unweighted[name], message)
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
@@ -54,15 +63,65 @@ def host_metrics(metric_fn: Callable) -> Cases:
     return "The three metrics count 21 examples; the 11 rows of padding change nothing."
 
 
-enter_patient(
+_CORES = 8
+_AGAINST = {
+    "A": "A number of Python is the same on every machine: the host's ops may hold it.",
+    "B": "This is the repair: the host gets weight because it is a parameter, and stands in the list.",
+    "C": "With its weights, recall counts no padding.",
+}
+
+
+@todo(
     "4b",
-    "parts",
     hints=(
-        "Which lines of model_fn run on the core, and which on the host? What is sent from one to the other?",
-        "Compare the names that metric_fn uses with its parameters. Which of the others are tensors?",
+        "Which of the tensors in the list has a number for each row, and which only one for each core?",
+        "D averages eight numbers. When does each of them stand for as many rows as the others?",
     ),
-    why="`weight` is a tensor of the model: eval_metrics has to send it. `limit` is a Python number.",
+    why="The host averages eight means, in which a core with one real row counts as much as one with two. Only where "
+    "each core has equally many real rows is that the mean over all rows.",
 )
+def review(wrong: str, shows: Sequence, hides: Sequence) -> str:
+    """The mean of the cores' means, beside the mean over all real rows, for random losses."""
+    letter = str(wrong).strip().upper()
+    expect(letter in "ABCD" and len(letter) == 1, f"`wrong` is A, B, C or D; yours is {wrong!r}.")
+    expect(letter == "D", f"{letter} is right. {_AGAINST.get(letter, '')}")
+    told = {}
+    for name, weights in (("shows", shows), ("hides", hides)):
+        array = _weights(weights, name)
+        draws = np.random.default_rng(0).uniform(0.1, 3, [3, array.size])
+        told[name] = [(_of_means(losses, array), _of_rows(losses, array)) for losses in draws]
+        counts = ", ".join(str(n) for n in array.reshape(_CORES, -1).sum(axis=1))
+        reported, right = told[name][0]
+        example = f"the cores have {counts} real rows. With random losses D reports {reported:.3f}"
+        alike = all(np.isclose(*pair) for pair in told[name])
+        why = f"{name}: {example}, and the mean over all real rows is {right:.3f} as well."
+        expect(not alike or name == "hides", why)
+        why = f"{name}: {example}, but the mean over all real rows is {right:.3f}."
+        expect(alike or name == "shows", why)
+    return "D averages the cores' means: right only where each core has equally many real rows."
+
+
+def _weights(weights: Any, name: str) -> np.ndarray:
+    """The weights of a batch, int [16], checked."""
+    array = np.asarray(weights, dtype=object).ravel()
+    rows = 2 * _CORES
+    expect(array.size == rows, f"{name} should have {rows} weights; yours has {array.size}.")
+    expect(set(array.tolist()) <= {0, 1}, f"{name}: each weight is 0 or 1.")
+    expect(0 in array, f"{name} has no padding: at least one weight is 0.")
+    expect(1 in array, f"{name} has no real row: at least one weight is 1.")
+    return array.astype(int)
+
+
+def _of_means(losses: np.ndarray, weights: np.ndarray) -> float:
+    """The mean of the cores' means: each core's over its rows of weight 1, 0 where it has none."""
+    losses, weights = losses.reshape(_CORES, -1), weights.reshape(_CORES, -1)
+    means = (losses * weights).sum(axis=1) / np.maximum(1, weights.sum(axis=1))
+    return float(means.mean())
+
+
+def _of_rows(losses: np.ndarray, weights: np.ndarray) -> float:
+    return float((losses * weights).sum() / weights.sum())
+
 
 _JOBS = {
     "digits": (0.05e-3, 1000, 1000),

@@ -1,14 +1,18 @@
-"""The checks of lab 07, the flowers model whole: the network, its training step, a patient, the export, two accuracies."""
+"""The checks of lab 07, the flowers model whole: the network, its training step, a review, the loop, the export."""
 
-from collections.abc import Callable
+import contextlib
+import io
+from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
+from lab_utils.check.labs import jobs
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.pictures import picture
-from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
 from lab_utils.estimator import tf, tpu, v1
@@ -29,14 +33,14 @@ def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
     "7a",
     hints=(
         "bfloat16_scope casts no input. Where do you need a cast, then, and on which argument does it depend?",
-        "Pooling stands between stages: how often is that? Which axes are height and width?",
-        "Which type should the function return?",
+        "Which two axes of [B, height, width, 256] does the mean go over?",
+        "In which type are the logits when dense returns them, and which one does the loss need?",
     ),
     why="bfloat16 activations take half the bytes; variables and logits need the precision of float32.",
     slips=(
         Slip(
-            "net = stage(net, filters, training)",
-            "net = stage(net, filters, True)",
+            "stages(net, training)",
+            "stages(net, True)",
             "Batch normalisation gets "
             "`training`: it updates its averages in training, and uses them otherwise.",
         ),
@@ -61,17 +65,18 @@ def convolutions(inference: Callable) -> Cases:
         label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
         yield label, sorted({variable.dtype.base_dtype.name for variable in variables})
     kernels = [variable.shape.as_list() for variable in variables if len(variable.shape) > 1]
-    label = (
-        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then a dense layer on the 256 means"
+    flat = [shape[0] // 256 for shape in kernels if len(shape) == 2 and shape[0] > 256]
+    message = (
+        f"You flattened: the dense layer has weights for each of {max(flat, default=0)} positions. Take the mean over "
+        "height and width first, [1, 2], so that it has 256 inputs."
     )
+    expect(not flat, message)
+    label = "The kernels: those of the four stages, then one dense layer on the 256 means"
     yield label, kernels
-    types = [op.type for op in operations]
-    label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
-    yield label, types.count("MaxPool")
     message = (
         "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2])."
     )
-    expect("Max" not in types, message)
+    expect(not {"Max", "ArgMax"} & {op.type for op in operations}, message)
     expect_bare(logits)
     for training, count in updates.items():
         yield f"Updates of moving averages with training={training}", count
@@ -104,7 +109,12 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     names = {"inference": _linear, "random_views": lambda images, size, seed: images}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": use_tpu, "seed": 0}
-    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap), other_names(model_fn, **names):
+    place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
+    with (
+        mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap),
+        other_names(model_fn, **names),
+        as_wrong("CrossShardOptimizer", place, (AttributeError,)),
+    ):
         spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
@@ -148,6 +158,12 @@ def training(model_fn: Callable) -> Cases:
         step = v1.train.create_global_step()
         spec, count = _spec(model_fn, False)
         yield 'The number of CrossShardOptimizers without params["use_tpu"]', count
+        slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
+        message = (
+            "Keep the optimizer that model_fn creates: its learning rate, 0.05 at first, is one for Momentum. For Adam, "
+            "which divides each gradient by its size, it is fifty times the usual one."
+        )
+        expect("Momentum" in slots, message)
         (updates,) = (v for v in v1.global_variables() if v.op.name == "updates")
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
@@ -164,25 +180,117 @@ def training(model_fn: Callable) -> Cases:
     return "Each step updates the averages, and all-reduces the gradients over the cores of a TPU."
 
 
-enter_patient(
-    "7c",
-    "leaves",
-    hints=(
-        "The weights are the same in both evaluations. What else can differ between the two?",
-        "Which lines do training and evaluation share? Which of these lines belong to training only?",
-    ),
-    why="Augmentation belongs to training; an evaluation that draws at random measures different pictures each time.",
-)
+_SCENES = (  # what a job finds: whole checkpoints, damaged ones, and its number of steps; checkpoints every 100
+    ("A new job of 300 steps, every=100", (), (), 300),
+    ("A new job of 250 steps, every=100", (), (), 250),
+    ("A new job of 40 steps, every=100", (), (), 40),
+    ("Checkpoints of steps 0, 100 and 150 are there; max_steps=300, every=100", (0, 100, 150), (), 300),
+    ("The checkpoint of step 200 is damaged, that of step 100 is whole; max_steps=300", (0, 100, 200), (200,), 300),
+    ("The job is done: the checkpoint of step 300 is there; max_steps=300", (200, 300), (), 300),
+    ("The checkpoint of step 300 is there, and max_steps=200", (200, 300), (), 200),
+)  # fmt: skip
 
-SIZE = 32
+
+@todo(
+    "7c",
+    hints=(
+        "Which condition ends the loop, and which two numbers does it compare? Where does the first of them come from?",
+        "From step 150, with every=100, the next checkpoint is that of step 200; from step 200 it is that of step 300. "
+        "Which whole number tells how many checkpoints are behind you?",
+        "Two numbers belong to one call of train: where it starts, for the data, and where it stops, max_steps.",
+    ),
+    why="The stops are the same however often the job was killed, so its data, too, are the same.",
+    slips=(
+        Slip(
+            "resume_point(estimator.model_dir), {}",
+            "0, {}",
+            "The loop does not ask where the job stands: start at "
+            "resume_point(estimator.model_dir).",
+        ),
+        Slip(
+            "step // every * every + every",
+            "step + every",
+            "After a kill this job stops at other steps than one that "
+            "runs through: the next stop is the next multiple of `every`.",
+        ),
+        Slip(
+            "min(step // every * every + every, max_steps)",
+            "step // every * every + every",
+            "The last stretch goes past max_steps.",
+        ),
+        Slip(
+            "data.train_from(start)",
+            "data.train_from(0)",
+            "Each call of train starts the input again. With train_from(0) "
+            "it sees the first pictures each time, and never the rest of a large set.",
+        ),
+        Slip(
+            "data.train_from(start)",
+            "data.train_from(step)",
+            "The data begin at the step where this call of train starts, not where it stops.",
+        ),
+        Slip(
+            "hooks=hooks, max_steps=step",
+            "max_steps=step",
+            "The hooks have to reach each call of train.",
+        ),
+        Slip(
+            "max_steps=step",
+            "steps=step",
+            "steps counts from the checkpoint on; max_steps is the step at which training stops.",
+        ),
+    ),
+)
+def job(train_and_evaluate: Callable) -> Cases:
+    """Resumes, stops at each checkpoint and never past the end, evaluates once each; then a real job is killed."""
+    for label, whole, damaged, end in _SCENES:
+        job = jobs.Job(whole, damaged, every=100)
+        with contextlib.redirect_stdout(io.StringIO()):  # resume_point tells of damaged checkpoints
+            result = train_and_evaluate(job, job.data, end, 100, job.hooks)
+        yield f"{label}. The calls", job.calls
+        message = "a dict {step: accuracy}"
+        returns(result, isinstance(result, Mapping), "train_and_evaluate", message)
+        yield f"{label}. What train_and_evaluate returns", dict(result)
+    with jobs.real_job(every=2) as (estimator, data):
+        with contextlib.suppress(jobs.Killed):
+            train_and_evaluate(estimator, data, 6, 2, [jobs.Kill(3)])
+            raise Wrong("A kill in the middle of training should end the job: let the error pass.")
+        steps = sorted(train_and_evaluate(estimator, data, 6, 2))
+        yield (
+            "A real job of 6 steps, every=2, is killed at step 3. After a restart it evaluates",
+            steps,
+        )
+        yield "Its weight at the end", float(estimator.get_variable_value("weight"))
+    return "Killed at any step, the job goes on from its last whole checkpoint, and does nothing twice."
+
+
+SIDE = 32
+
+
+class _Exporter:
+    """Stands for an Estimator that is exported: it builds the receiver, and writes nothing."""
+
+    def __init__(self) -> None:
+        self.graph = tf.Graph()
+        self.receiver = None
+
+    def export_saved_model(
+        self, export_dir_base: str, serving_input_receiver_fn: Callable, *_: Any, **__: Any
+    ) -> bytes:
+        message = f"The second argument of export_saved_model is a function; yours is {a(serving_input_receiver_fn)}."
+        expect(callable(serving_input_receiver_fn), message)
+        with self.graph.as_default():
+            self.receiver = serving_input_receiver_fn()
+        return f"{export_dir_base}/1".encode()
 
 
 @todo(
     "7d",
     hints=(
+        "export_saved_model calls the function that you give it, in a graph of its own, without arguments. What does "
+        "it return?",
         "The placeholder accepts any number of strings: which shape is that?",
         "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
-        "Which key does model_fn look up in its features?",
     ),
     why="The served model prepares pictures with the same function as evaluation.",
     slips=(
@@ -197,89 +305,82 @@ SIZE = 32
             '{"bytes": encoded}',
             'Callers send the pictures as "image_bytes".',
         ),
+        Slip(
+            "export_saved_model(folder, receiver)",
+            "export_saved_model(folder, receiver())",
+            "export_saved_model calls the receiver itself, in its own graph: pass the function.",
+        ),
     ),
 )
-def serving(make_serving_input_fn: Callable) -> Cases:
+def serving(export: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out."""
-    input_fn = make_serving_input_fn(SIZE)
-    returns(input_fn, callable(input_fn), "make_serving_input_fn", "a function")
+    exporter = _Exporter()
     loud = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
-    with tf.Graph().as_default(), v1.Session() as session:
-        try:
-            with as_wrong(
-                "not scalars|rank",
-                "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn.",
-            ):
-                receiver = input_fn()
-        finally:
-            v1.logging.set_verbosity(loud)
-        message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
-        expect(hasattr(receiver, "receiver_tensors"), message)
-        tensors = receiver.receiver_tensors
-        kinds = {
-            name: f"{tensor.op.type} {tensor.dtype.name} {tensor.shape}"
-            for name, tensor in tensors.items()
-        }
-        yield "What a caller sends: a placeholder for any number of strings", kinds
-        image = receiver.features.get("image")
-        message = f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.'
-        expect(image is not None, message)
-        label = 'The type of features["image"] and its side in pixels'
-        yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
-        pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
+    one = "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn."
+    try:
+        with as_wrong("not scalars|rank", one):
+            result = export(exporter, SIDE, "exports")
+    finally:
+        v1.logging.set_verbosity(loud)
+    receiver = exporter.receiver
+    message = "Nothing is exported: call estimator.export_saved_model(folder, ...)."
+    expect(hasattr(exporter.receiver, "receiver_tensors") or receiver is not None, message)
+    message = f"Your function should return a v1.estimator.export.ServingInputReceiver; it returns {a(receiver)}."
+    expect(hasattr(receiver, "receiver_tensors"), message)
+    yield "What export returns (the folder of the SavedModel)", tf.compat.as_str_any(result)
+    tensors = receiver.receiver_tensors
+    kinds = {
+        name: f"{tensor.op.type} {tensor.dtype.name} {tensor.shape}"
+        for name, tensor in tensors.items()
+    }
+    yield "What a caller sends: a placeholder for any number of strings", kinds
+    features = receiver.features
+    message = f'model_fn looks for features["image"]; yours are {a(features)}.'
+    expect(isinstance(features, Mapping), message)
+    image = features.get("image")
+    message = f'model_fn looks for features["image"]; yours hold {list(features)}.'
+    expect(image is not None, message)
+    message = f"The pictures are {image.dtype.name}, and decode_image returns uint8."
+    if image.dtype.is_floating:
+        message += " Were they scaled here? model_fn itself scales the uint8 pixels."
+    expect(image.dtype == tf.uint8, message)
+    message = f"decode_image gets the side {image.shape[1:3].as_list()}, not `size`."
+    expect(image.shape.rank is None or SIDE in image.shape[1:] or None in image.shape[1:], message)
+    pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
+    with v1.Session(graph=exporter.graph) as session:
         images = session.run(image, {tensors["image_bytes"]: pictures})
-    decode = scope_of(make_serving_input_fn)["decode_image"]
+    decode = scope_of(export)["decode_image"]
     message = "The picture differs from the one in evaluation: call decode_image, and only that."
     for pixels, file in zip(images, pictures, strict=True):
-        expect(np.array_equal(pixels, decode(file, SIZE)), message)
+        expect(np.array_equal(pixels, decode(file, SIDE)), message)
     return "Bytes go through the same function as in evaluation."
+
+
+_REVIEW = {  # the comment on each part of the change, and what leads to it
+    1: ("B", "Which modes call prepare, and what does it do to one picture when it is called twice?"),
+    2: ("A", "128 held-out pictures are two full batches of 64: what is dropped?"),
+    3: ("A", "The wrapper is there only with use_tpu. Who computes the all-reduce on a CPU then?"),
+    4: ("A", "These ops run with train_op, and only training runs that."),
+}  # fmt: skip
 
 
 @todo(
     "7e",
     hints=(
-        "The squared standard error of p on n pictures is p (1 - p) / n. What is it for a difference of two?",
-        "Is a difference of -10 points large?",
+        "The weights are the same in both evaluations. What else can differ between the two?",
+        "Which parts of the change does an evaluation run at all?",
     ),
-    why="By chance alone a difference exceeds two of its standard errors one time in twenty.",
-    slips=(
-        Slip(
-            "<= 2 * error",
-            "<= error",
-            "One standard error is too few: chance alone gives more, one time in three. "
-            "Require two.",
-        ),
-        Slip(
-            "abs(one - other)",
-            "one - other",
-            "The other model may be the better one: use the absolute difference.",
-        ),
-        Slip(
-            "one * (1 - one) + other * (1 - other)",
-            "max(p * (1 - p) for p in (one, other))",
-            "That is the error of one accuracy. The difference has the errors of both.",
-        ),
-        Slip(
-            "one > other",
-            "one < other",
-            "The names are mixed up: the higher accuracy is the better one.",
-        ),
-        Slip("** 0.5", "", "The standard error is the square root of that."),
-    ),
+    why="Augmentation belongs to training: an evaluation that draws at random measures other pictures each time.",
 )
-def comparison(better: Callable) -> Cases:
-    """What a test of n pictures can tell."""
-    for one, other, n, words in (
-        (0.9, 0.92, 60, "90 % and 92 % of 60 pictures"),
-        (0.9, 0.92, 6000, "90 % and 92 % of 6,000 pictures"),
-        (0.92, 0.9, 6000, "92 % and 90 % of 6,000 pictures"),
-        (0.4, 0.75, 60, "40 % and 75 % of 60 pictures"),
-        (0.5, 0.66, 60, "50 % and 66 % of 60 pictures"),
-        (0.5, 0.7, 60, "50 % and 70 % of 60 pictures"),
-        (0.7, 0.5, 60, "70 % and 50 % of 60 pictures"),
-        (0.6, 0.5, 60, "60 % and 50 % of 60 pictures"),
-        (0.8, 0.8, 10_000, "80 % twice"),
-    ):
-        yield words, better(one, other, n)
-    return "Your function reports only differences that are larger than chance gives."
+def reviewed(review: Mapping) -> str:
+    """One part of four is wrong."""
+    against = {
+        "1 C": "A mirrored picture is still there. Are two evaluations mirrored alike?",
+        "1 D": "A CPU can mirror pictures. Who else calls prepare, besides training?",
+        "1 E": "This line knows nothing of batch normalisation. Which modes call prepare?",
+        "2 B": "The order of the held-out pictures is the same each time: only training shuffles.",
+        "4 D": "Cora's program trains on a CPU, too: these ops are plain assignments.",
+    }
+    expect_decisions(review, _REVIEW, "ABCDE", against)
+    return "The flip is drawn in evaluation, too; the other three parts are what a port needs."

@@ -1,11 +1,14 @@
 """The checks of lab 10, today's API: the loss of a replica, a model that a TPU supports, the Estimator's Adam."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, same, several
+from lab_utils.check.tools import a, expect, expect_dataset, other_names, returns, same, several
 from lab_utils.estimator import tf
 
 # isort: split
@@ -76,7 +79,13 @@ def replica_loss(replica_loss: Callable) -> Cases:
 )
 def host_and_core(portable: Callable) -> str:
     """No random layer in the model; the dataset changes pictures at random, in full batches."""
-    answer = portable()
+    python: list[str] = []
+    scope = {
+        "pixels": {"train": _SPOTS, "eval": _SPOTS},
+        "classes": {"train": _CLASSES, "eval": _CLASSES},
+    }
+    with other_names(portable, **scope), _python_noted(python):
+        answer = portable()
     returns(answer, several(answer, 2), "portable", "(model, dataset)")
     model, dataset = answer
     returns(model, keras.Model, "portable", "a Keras model first")
@@ -89,10 +98,14 @@ def host_and_core(portable: Callable) -> str:
     expect_dataset(dataset, "portable")
     spec = [part.shape.as_list() for part in dataset.element_spec]
     same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
-    images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
-    parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
-    message = "The dataset's pictures are those of the file: nothing moves or rotates them."
-    expect(len(parts) > 1, message)
+    message = (
+        f"The pictures go through {', '.join(python)}: Python runs them in one process, one batch after another. Use "
+        "TensorFlow's ops, or layers, which are ops too."
+    )
+    expect(not python, message)
+    batches = list(dataset.take(8).as_numpy_iterator())
+    images, labels = batches[0]
+    _expect_moves(np.concatenate([pictures for pictures, _ in batches]))
     expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
     logits = model(images[:16], training=True)
     same(list(logits.shape), [16, 10], "The shape of the logits of 16 pictures")
@@ -102,6 +115,55 @@ def host_and_core(portable: Callable) -> str:
     message = "Each of the ten classes should be in a batch: are labels paired with pictures?"
     expect(counts.min() > 20, message)
     return "The core computes the model, and the host moves and rotates the pictures."
+
+
+# A bright spot to the left and one to the right, at the same height: what moves, and what turns, can be told apart.
+_SPOTS = np.zeros([640, 8, 8], np.float32)
+_SPOTS[:, 3:5, 1:3] = _SPOTS[:, 3:5, 5:7] = 1.0
+_CLASSES = np.arange(640, dtype=np.int32) % 10
+_FEW = 200
+
+
+@contextlib.contextmanager
+def _python_noted(names: list[str]) -> Iterator[None]:
+    """Context manager: notes which ops that run Python are made, by name."""
+    with contextlib.ExitStack() as stack:
+        for name in ("py_function", "numpy_function"):
+            original = getattr(tf, name)
+
+            def noted(*given: Any, name: str = name, original: Any = original, **named: Any) -> Any:
+                names.append(f"tf.{name}")
+                return original(*given, **named)
+
+            stack.enter_context(mock.patch.object(tf, name, noted))
+        yield
+
+
+def _expect_moves(images: np.ndarray) -> None:
+    """Raises `Wrong` unless pictures made of _SPOTS are moved and turned at random, each time in another way.
+
+    Args:
+        images: float32 [several epochs of pictures, 8, 8, 1].
+    """
+    different = len({image.tobytes() for image in images})
+    few = 1 < different < _FEW  # moved by whole pixels: there are not many ways
+    parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
+    message = "The dataset's pictures are those of the file: nothing moves or rotates them."
+    expect(len(parts) > 1 or few, message)
+    message = (
+        f"Among {len(images):,} pictures are {different:,} different ones: each epoch sees the same. The pictures have "
+        "to be changed again each time that they are read."
+    )
+    expect(different > 0.8 * len(images) or few, message)
+    heights = []
+    for half in (images[:, :, :4, 0], images[:, :, 4:, 0]):
+        height = (half.sum(2) * np.arange(8)).sum(1) / np.maximum(half.sum((1, 2)), 1e-3)
+        heights.append(height)
+    across = (images[..., 0].sum(1) * np.arange(8)).sum(1) / images.sum((1, 2, 3))
+    turned, down = np.std(heights[0] - heights[1]), np.std(sum(heights) / 2)
+    expect(turned > 0.05, "The pictures are moved, but none is rotated.")
+    message = "The pictures are rotated, but not moved both up or down and to the sides."
+    expect(down > 0.15 and np.std(across) > 0.15, message)
 
 
 def _all_layers(model: keras.Model) -> list[keras.Layer]:

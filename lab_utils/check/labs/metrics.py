@@ -14,6 +14,10 @@ _CLASSES = (
     "v1.metrics.accuracy compares classes with classes, [B] with [B]: take the most likely class of each row of "
     "logits, along axis 1."
 )
+_LOCAL = (
+    "A variable of your metric has no value: an evaluation sets local variables only, so make it with "
+    "v1.get_local_variable."
+)
 _ONE_BATCH = (
     "A value depends on one batch only; it should accumulate over all batches, as in v1.metrics."
 )
@@ -49,8 +53,10 @@ def values_of_metrics(
             expect(isinstance(pair, tuple) and len(pair) == 2, message)
         expect(all(part.graph is host for part in tf.nest.flatten(metrics)), _CLOSES)
         session.run(v1.local_variables_initializer())
+        uninitialized = (tf.errors.FailedPreconditionError,)
         for batch in batches:
             values = zip(tf.nest.flatten(tensors), tf.nest.flatten(batch), strict=True)
-            session.run([update for _, update in metrics.values()], dict(values))
+            with as_wrong("uninitialized|does not exist", _LOCAL, uninitialized):
+                session.run([update for _, update in metrics.values()], dict(values))
         with as_wrong("must feed a value", _ONE_BATCH, (tf.errors.InvalidArgumentError,)):
             return session.run({name: value for name, (value, _) in metrics.items()})

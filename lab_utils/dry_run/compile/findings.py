@@ -168,6 +168,7 @@ def _padding(compiled: Compiled) -> list[Finding]:
             padded=memory(shape.padded_bytes),
             true=memory(shape.bytes),
             axis=f"axis {axis} of size {size}",
+            tile=" by ".join(map(str, shape.tile)),
             hint=hint,
         )
     ]

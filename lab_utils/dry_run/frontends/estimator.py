@@ -16,9 +16,9 @@ from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.read.facts import EstimatorFacts
 from lab_utils.dry_run.read.training import sum_over_batch
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
@@ -43,9 +43,10 @@ class EstimatorWorkload(Workload):
         """The genuine graphs of each mode."""
         return trace(self.estimator, self.inputs, cores=cores, calls=self.observed.judged)
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
-        return read(traces, self.estimator, self.inputs, self.observed)
+    def facts(self, traces: list[Trace], cores: int) -> list[EstimatorFacts]:
+        """What is known of each mode whose graph was begun."""
+        what = (traces, self.estimator, self.inputs, self.observed)
+        return [EstimatorFacts(trace, *what) for trace in traces]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""

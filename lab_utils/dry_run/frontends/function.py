@@ -17,7 +17,8 @@ from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.read.engine import Facts
+from lab_utils.dry_run.read.facts import FOR_AN_ESTIMATOR, StepFacts
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
@@ -60,16 +61,23 @@ class StepWorkload(Workload):
             StepRaised: the step raised.
         """
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the train step of a core holds that a TPU would refuse, or a batch that does not fit it."""
+    def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
+        """What is known of the train step of a core, nothing where its batches fit no step; no other mode."""
+        if datasets.unfit(self.dataset, self.feed_place):
+            return []
+        others = [Facts(mode, FOR_AN_ESTIMATOR) for mode in (Mode.EVAL, Mode.PREDICT)]
+        step = self.traced(cores)
+        return [StepFacts(step, self.dataset, cores, self.observed.address), *others]
+
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """Findings where the model is made outside of its scope, or its batches do not fit a step."""
         outside, where = self.observed.outside, self.feed_place
         findings = [finding("TPU230", outside)] if outside else []
         if unfit := datasets.unfit(self.dataset, where):
-            return [*findings, unfit]
-        if self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
+            findings.append(unfit)
+        elif self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
             findings.append(uneven)
-        address = self.observed.address
-        return [*findings, *read_step(self.traced(cores), self.dataset, cores, address)]
+        return findings, []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""

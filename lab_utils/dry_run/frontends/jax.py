@@ -56,6 +56,12 @@ class NotJax(CannotLower):
         return finding("TPU343", self.where, message=message, **facts)
 
 
+_NOT_READ = (
+    "The input pipeline of a JAX step, and the scale of its gradients on several cores: no rule reads "
+    "them."
+)
+
+
 class JaxWorkload(Workload):
     """A JAX step with an example of its arguments.
 
@@ -111,12 +117,13 @@ class JaxWorkload(Workload):
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
 
-    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """What the step's jaxpr tells."""
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
         findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return findings + read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
+        findings += read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
+        return findings, [_NOT_READ]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""

@@ -198,7 +198,7 @@ _SCALED = {
 
 
 def _is_averaged(op: tf.Operation) -> bool:
-    """Whether a variance, as it is or scaled, is summed over the cores: nothing is added to it before."""
+    """Whether a variance, as it is or scaled, goes into an all-reduce: nothing is added to it before."""
     users = [user for user in op.outputs[0].consumers() if not of_gradient(user.name)]
     return any(
         user.type == "CrossReplicaSum" or (user.type in _SCALED and _is_averaged(user))

@@ -29,7 +29,7 @@ def factors(graph: Any) -> dict[str, tuple[str, float]]:
 
 
 def _number(op: tf.Operation) -> float:
-    """The value of a constant; 0 where it is no number, or not finite."""
+    """The value of a constant; 0 where it is not a number, or not finite."""
     dtype = op.outputs[0].dtype
     if not (dtype.is_floating or dtype.is_integer):
         return 0.0

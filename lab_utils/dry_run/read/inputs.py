@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import place
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.read.engine import Unavailable, rule
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
@@ -21,10 +22,6 @@ from lab_utils.estimator import tf, v1
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 _ENDLESS = 2**48  # elements: a counter's whole range
-
-
-class Unknown(Exception):
-    """A question about an input pipeline stays open; the message says why."""
 
 
 @dataclass
@@ -89,6 +86,7 @@ def _sizes(shape: Any) -> list[int | None]:
     return shape.as_list() if shape.rank else []
 
 
+@rule("TPU214", "TPU226", needs=("pipeline", "twice", "input_fn"))
 def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Iterator[Finding]:
     """A finding where the batches are not of params['batch_size'].
 
@@ -168,47 +166,73 @@ def elements(op: tf.Operation) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
-def length(
-    pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable, steps: int | None = None
+def number_of_batches(pipeline: Pipeline) -> float | None:
+    """How many batches one call's dataset has for each step; infinity for ever, None where nobody knows."""
+    have = elements(pipeline.last) if pipeline.last is not None else None
+    return have if have in (None, float("inf")) else have // pipeline.batches_a_step
+
+
+@rule("TPU211", needs=("pipeline", "batches", "mode", "loop", "input_fn", "steps"))
+def too_short(
+    pipeline: Pipeline,
+    batches: float | None,
+    mode: Mode,
+    loop: Any,
+    input_fn: Callable,
+    steps: int | None,
 ) -> Iterator[Finding]:
-    """A finding where the data end before the steps do.
+    """A finding where the data, which are repeated, end before the steps do.
 
     Args:
+        batches: of the data.
         loop: iterations_per_loop.
         steps: those of one call of train. Where they are not known, it is a note that the data are shorter
             than a loop on the device, as TPUEstimator shortens the last loop.
-
-    Raises:
-        Unknown: it cannot be told; the message says why.
     """
-    if pipeline.last is None:
+    if batches is None:
         return
-    op = pipeline.last_batch()
-    where = place(op) if op is not None else place(input_fn)
-    have = elements(pipeline.last)
-    if have == float("inf"):
-        return
-    if have is not None:
-        have //= pipeline.batches_a_step
-    if have is not None and have < 1:
+    where = _place_of_batches(pipeline, input_fn)
+    if batches < 1:
         facts = {"have": 0, "what": "one step", "need": 1}
         yield finding("TPU211", where, mode=mode.activity, **facts)
-    elif mode is Mode.TRAIN and (have is None or steps is None or have < steps):
-        types = " ".join(op.type for op in everywhere(pipeline.graph))
-        if "Repeat" not in types and "Generator" in types:
-            raise Unknown("they come from a Python generator, which may go on for ever or not")
-        if "Repeat" not in types:
-            # Some call train once for each epoch, with as many steps as there are batches.
-            enough = have is not None and isinstance(loop, int) and have >= loop
-            yield finding("TPU218", where, note=enough and steps is None)
-        elif have is not None and steps is not None:
-            facts = {"have": int(have), "what": "one call of train", "need": steps}
-            yield finding("TPU211", where, mode=mode.activity, **facts)
-        elif have is not None and isinstance(loop, int) and have < loop:
-            facts = {"have": int(have), "what": "one loop on the device", "need": loop}
-            yield finding("TPU211", where, note=True, mode=mode.activity, **facts)
+    elif mode is Mode.TRAIN and _is_repeated(pipeline):
+        need = loop if steps is None else steps
+        if isinstance(need, int) and batches < need:
+            what = "one loop on the device" if steps is None else "one call of train"
+            facts = {"have": int(batches), "what": what, "need": need, "mode": mode.activity}
+            yield finding("TPU211", where, note=steps is None, **facts)
 
 
+@rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
+def not_repeated(
+    pipeline: Pipeline, batches: float | None, loop: Any, input_fn: Callable, steps: int | None
+) -> Iterator[Finding]:
+    """A finding where the training data are given once; a note where they may be enough for each call.
+
+    Raises:
+        Unavailable: it cannot be told.
+    """
+    enough_for_steps = batches is not None and steps is not None and batches >= steps
+    if pipeline.last is None or _is_repeated(pipeline) or batches == 0 or enough_for_steps:
+        return
+    if any("Generator" in op.type for op in everywhere(pipeline.graph)):
+        raise Unavailable("the data come from a Python generator, which may go on for ever or not")
+    # Some call train once for each epoch, with as many steps as there are batches.
+    enough_for_loop = batches is not None and isinstance(loop, int) and batches >= loop
+    where = _place_of_batches(pipeline, input_fn)
+    yield finding("TPU218", where, note=enough_for_loop and steps is None)
+
+
+def _is_repeated(pipeline: Pipeline) -> bool:
+    return any("Repeat" in op.type for op in everywhere(pipeline.graph))
+
+
+def _place_of_batches(pipeline: Pipeline, input_fn: Callable) -> Place:
+    op = pipeline.last_batch()
+    return place(op) if op is not None else place(input_fn)
+
+
+@rule("TPU216", needs=("pipeline",), modes=(Mode.TRAIN,))
 def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
     """A finding where whole batches are shuffled, and examples never."""
     chain = pipeline.chain()
@@ -222,11 +246,12 @@ def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
         yield finding("TPU216", place(late[0]))
 
 
+@rule("TPU225", needs=("pipeline",), modes=(Mode.EVAL,))
 def remainder(pipeline: Pipeline) -> Iterator[Finding]:
     """A note on examples that an evaluation never sees.
 
     Raises:
-        Unknown: it cannot be told; the message says why.
+        Unavailable: it cannot be told.
     """
     batch = pipeline.last_batch()
     if batch is None:
@@ -239,7 +264,7 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
         return
     step = size * pipeline.batches_a_step
     if number is None:
-        raise Unknown(
+        raise Unavailable(
             "tf.data does not know how many examples the files hold, and drop_remainder drops the last batch "
             f"unless {step} divides their number (TPU225)"
         )
@@ -247,8 +272,9 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
         yield finding("TPU225", place(batch), dropped=rest, examples=number)
 
 
-def python(graph: Any, cores: int, address: str = "") -> Iterator[Finding]:
-    """A finding for each call of Python in an input pipeline.
+@rule("TPU228", needs=("functions_of_input", "cores", "address"))
+def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding]:
+    """A finding for each call of Python in the graphs of an input pipeline.
 
     It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
     """
@@ -261,23 +287,29 @@ def python(graph: Any, cores: int, address: str = "") -> Iterator[Finding]:
             "Your program looks for its TPU at a grpc:// address: the TPU's host runs the input pipeline in "
             "a process of its own."
         )
-    for op in everywhere(graph):
+    for op in (op for graph in graphs for op in everywhere(graph)):
         if "PyFunc" in op.type:
-            yield finding(
-                "TPU228", place(op), note=not address and hosts <= 1, op=op.type, hosts=where
-            )
+            is_note = not address and hosts <= 1
+            yield finding("TPU228", place(op), note=is_note, op=op.type, hosts=where)
 
 
-def python_of_dataset(dataset: tf.data.Dataset, cores: int, address: str) -> Iterator[Finding]:
-    """The same of a dataset that fit or a strategy is given."""
-    waiting = [dataset]
+def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
+    """The graphs of the functions of a dataset that fit or a strategy is given, and of those before it."""
+    waiting, graphs = [dataset], []
     while waiting:
         current = waiting.pop()
-        for graph in _tensorflow.functions_of_dataset(current):
-            yield from python(graph, cores, address)
+        graphs += _tensorflow.functions_of_dataset(current)
         waiting += _tensorflow.inputs_of_dataset(current)
+    return graphs
 
 
+@rule("TPU222", needs=("pipeline",))
+def constants_of_input(pipeline: Pipeline) -> Iterator[Finding]:
+    """A finding for each large constant of an input pipeline."""
+    yield from constants(pipeline.graph)
+
+
+@rule("TPU222", needs=("graph",))
 def constants(graph: Any) -> Iterator[Finding]:
     """A finding for each large constant of a graph."""
     for op in everywhere(graph):

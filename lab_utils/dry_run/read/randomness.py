@@ -6,24 +6,36 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
+from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
 
 
-def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iterator[Finding]:
-    """Findings for dropout and for augmentation among the ops of a step of `mode`."""
-    dropout = [op for op in ops if op_table.is_random(op.type) and "dropout" in op.name.lower()]
-    for op in dropout:
+@rule("TPU223", needs=("ops", "mode"), modes=(Mode.EVAL, Mode.PREDICT))
+def dropout(ops: list[tf.Operation], mode: Mode) -> Iterator[Finding]:
+    """A finding for each dropout among the ops of a step of `mode`."""
+    for op in _dropped(ops):
         yield finding("TPU223", place(op), op=op.type, mode=mode.activity)
-    if not dropout:
+
+
+def _dropped(ops: list[tf.Operation]) -> list[tf.Operation]:
+    return [op for op in ops if op_table.is_random(op.type) and "dropout" in op.name.lower()]
+
+
+@rule("TPU212", needs=("ops", "flow", "mode", "spec"), modes=(Mode.EVAL,))
+@rule("TPU213", needs=("ops", "flow", "mode", "spec"), modes=(Mode.PREDICT,))
+def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iterator[Finding]:
+    """Findings for augmentation among the ops of a step of `mode`, where none of them is dropout."""
+    if not _dropped(ops):
         used = set(ops)
         augmentations = [op for op in flow.augmentations if op in used]
         is_intentional = _draws_each_value(augmentations) or _answers_without(flow, spec)
         yield from _augmentation(augmentations, mode, is_intentional)
 
 
+@rule("TPU213", "TPU223", needs=("graph", "spec"), modes=(Mode.SERVING,))
 def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     """Findings for dropout and for augmentation between what a client sends and what it gets."""
     exports = (getattr(spec, "export_outputs", None) or {}).values()
@@ -33,15 +45,18 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     program = CoreProgram.of(graph)
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
+    yield from dropout(ops, Mode.SERVING)
     yield from in_model(ops, Flow(program, inputs), Mode.SERVING, spec)
 
 
-def in_input(graph: tf.Graph, mode: Mode) -> Iterator[Finding]:
+@rule("TPU212", needs=("pipeline", "mode"), modes=(Mode.EVAL,))
+@rule("TPU213", needs=("pipeline", "mode"), modes=(Mode.PREDICT,))
+def in_input(pipeline: Any, mode: Mode) -> Iterator[Finding]:
     """Findings for augmentation in the functions that an input pipeline maps over its examples.
 
     Numbers alone are no examples yet: a function of them may draw its examples at random.
     """
-    for op in everywhere(graph):
+    for op in everywhere(pipeline.graph):
         for function in called_functions(op) if "Dataset" in op.type and not _of_draws(op) else ():
             captured = {inner.name for _, inner in function.captures}
             data = [

@@ -7,8 +7,9 @@ from typing import Any
 
 from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.graphs import ancestors
+from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.read.flow import CoreProgram, Flow
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 from lab_utils.estimator import tf, v1
 
@@ -20,8 +21,13 @@ def names(variables: Iterable[str]) -> str:
     return some(sorted(name.removesuffix(":0") for name in variables))
 
 
-def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
+@rule("TPU201", needs=("program", "flow", "spec", "cores"), modes=(Mode.TRAIN,))
+def unsummed_gradients(
+    program: CoreProgram, flow: Flow, spec: Any, cores: int
+) -> Iterator[Finding]:
     """A finding for each line that updates trained variables with values of one core's own batch."""
+    if cores == 1 or spec.train_op is None:
+        return
     variables_at, write_at = defaultdict(list), {}
     for variable, op in flow.writes.items():
         if variable in program.trainable:
@@ -46,6 +52,11 @@ def _asked_at(op: tf.Operation) -> Place:
     return place_of_stack(frames[:inside]) or place(op)
 
 
+@rule(
+    *("TPU215", "TPU219", "TPU220"),
+    needs=("program", "flow", "spec", "averages_are_read"),
+    modes=(Mode.TRAIN,),
+)
 def left_out(
     program: CoreProgram, flow: Flow, spec: Any, averages_are_read: bool | None = True
 ) -> Iterator[Finding]:
@@ -53,6 +64,8 @@ def left_out(
 
     Averages that no mode reads need no update; where that is not known (None), it is a note.
     """
+    if spec.train_op is None:
+        return
     op = getattr(spec.train_op, "op", spec.train_op)
     dependencies = ancestors([op, spec.loss.op])  # TPUEstimator computes both
     targets = {variable for variable, writers in flow.writers.items() if writers & dependencies}
@@ -84,6 +97,7 @@ def reads_averages(graph: Any, spec: Any) -> bool:
     return any(name.endswith(_AVERAGES) for name in used)
 
 
+@rule("TPU227", needs=("flow",))
 def broadcasts(flow: Flow) -> Iterator[Finding]:
     """A finding for each line that sets each example's label against every example's prediction."""
     for op in flow.broadcasts:
@@ -111,8 +125,13 @@ def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
     return None
 
 
-def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
+@rule("TPU224", needs=("program", "ops", "error"))
+def metrics(
+    program: CoreProgram, ops: list[tf.Operation], error: Exception | None = None
+) -> Iterator[Finding]:
     """A finding for each variable of tf.compat.v1.metrics that the replica's program counts with."""
+    if error is not None:  # eval_metric_ops of an EstimatorSpec are refused already
+        return
     used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
     for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
         if variable.name in used:

@@ -1,12 +1,15 @@
 """Ops and types that a TPU lacks, or lacked: TPU202 to TPU208, TPU229."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import attribute
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.read.engine import rule
+from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
 
@@ -19,19 +22,32 @@ _SAVER = "Make the Saver in scaffold_fn of TPUEstimatorSpec, which the host call
 _COMMON_TYPES = ("bfloat16", "bool", "complex64", "float32", "int32", "int64", "uint8")
 
 
-def unsupported(ops: list[tf.Operation]) -> Iterator[Finding]:
-    """A finding for each of a core's ops that the TPU's compiler has no kernel for."""
+# How a tensor reaches the host, in the words of each API.
+_TO_HOST = {
+    Api.ESTIMATOR: "send the tensor through host_call",
+    Api.STRATEGY: "return the tensor from the step",
+}
+
+
+@rule("TPU202", "TPU203", "TPU204", "TPU205", "TPU207", needs=("ops", "api", "on_host"))
+def unsupported(
+    ops: list[tf.Operation], api: Api = Api.ESTIMATOR, on_host: bool = False
+) -> Iterator[Finding]:
+    """A finding for each of a core's ops that the TPU's compiler has no kernel for.
+
+    It is a note where the runtime moves such ops to the host, for which each step then waits.
+    """
     for op in ops:
         if op_table.is_kind(op.type, "summaries"):
             continue
-        if op_table.has_op(op.type):
-            yield from _wrong_type(op)
-        else:
-            yield _no_kernel(op)
+        found = _wrong_type(op) if op_table.has_op(op.type) else [_no_kernel(op, api)]
+        for item in found:
+            yield replace(item, severity=Severity.NOTE) if on_host else item
 
 
+@rule("TPU206", needs=("every_op", "summaries_of"), modes=(Mode.TRAIN,))
 def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
-    """A finding for each summary among a core's ops.
+    """A finding for each summary among a core's ops of training: in other modes an Estimator writes none.
 
     Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
     some collect them so, and send what they show through host_call.
@@ -51,16 +67,17 @@ def _collection_names(graph: Any) -> set[str]:
     return {item.name for key in keys for item in graph.get_collection(key) if tf.is_tensor(item)}
 
 
-def _no_kernel(op: tf.Operation) -> Finding:
+def _no_kernel(op: tf.Operation, api: Api) -> Finding:
     where, message = place(op), _NO_KERNEL.format(op=op)
     if op_table.is_kind(op.type, "python"):
-        return finding("TPU205", where, message=message, op=op.type)
+        return finding("TPU205", where, message=message, op=op.type, to_host=_TO_HOST[api])
     if op_table.is_kind(op.type, "files"):
         return finding("TPU207", where, message=message, op=op.type)
     instead = op_table.instead(op.type)
     if instead is None and any(t.dtype == tf.string for t in [*op.inputs, *op.outputs]):
         return _strings(op, message)
-    hint = instead or "Do it in dataset.map of input_fn, on the host."
+    hint = (instead or "Do it in dataset.map, on the host.").replace("{to_host}", _TO_HOST[api])
+    hint = hint[:1].upper() + hint[1:]
     return finding("TPU202", where, message=message, op=op.type, hint=hint)
 
 
@@ -99,6 +116,7 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
     )
 
 
+@rule("TPU208", needs=("ops",))
 def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
     """A finding for each op that computes with more than a scalar of float64."""
     for op in ops:
@@ -110,8 +128,9 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
             yield finding("TPU208", place(op), op=op.type)
 
 
-def data_dependent(ops: list[tf.Operation]) -> Iterator[Finding]:
+@rule("TPU229", needs=("ops", "old_program"))
+def data_dependent(ops: list[tf.Operation], old_program: bool) -> Iterator[Finding]:
     """A note for each op whose result has as many rows as its data say; TensorFlow 1.x compiled none."""
-    for op in ops:
+    for op in ops if old_program else ():
         if op.type == "Where" or op.type.startswith("Unique"):
             yield finding("TPU229", place(op), op=f"tf.{op.type.lower().removesuffix('v2')}")

@@ -29,7 +29,7 @@ NEVER_CHECKED = (
     "Real speed: no TPU was used. Times are estimated from the compiler's schedule; bounds follow from "
     "counted FLOP and bytes.",
     "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do not.",
-    "Infeed, outfeed, host_call and outside compilation as they behave on a real TPU host.",
+    "Infeed, outfeed and outside compilation as they behave on a real TPU host.",
     "Input on several hosts, each reading its own share of the files.",
     "Checkpoints, buckets, permissions, quota and the network.",
 )

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.program import Api, Program, Role
+from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.run import words
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
@@ -127,36 +128,15 @@ def _lost_at(losses: list[list[float]]) -> float:
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.place_of_sum, program.origin
-    hint = _OF_GRADIENTS[program.api] if step > 1 else _OF_LOSS
+    hint = words.OF_GRADIENTS[program.api] if step > 1 else words.OF_LOSS
     if step == 1 and program.joined_statistics:
-        where, hint = program.joined_statistics[0], _OF_VARIANCE
+        where, hint = program.joined_statistics[0], words.OF_VARIANCE
     if not where:  # a loss that differs only later shows how variables are changed
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
     return _too_many(
         where or program.where, step, "the mean loss over the cores", (many, one), hint
     )
-
-
-_OF_LOSS = (
-    "Use the mean of the loss over the examples of the batch, not the sum, and check terms that relate the "
-    "examples of a batch, such as batch normalisation or in-batch negatives."
-)
-_OF_VARIANCE = (
-    "Average the squares over the cores in place of the variances: variance = E[x^2] - mean^2, where both "
-    "E[x^2] and the mean are those of all cores. An average of the variances leaves out how far the cores' "
-    "means are apart."
-)
-_OF_GRADIENTS = {
-    Api.ESTIMATOR: (
-        "Check the gradients. CrossShardOptimizer sums them over the cores, and divides by the number of "
-        "cores only in its own minimize or compute_gradients: divide those of tf.gradients yourself."
-    ),
-    Api.STRATEGY: (
-        "Divide each core's loss by the global batch, as tf.nn.compute_average_loss does: under TPUStrategy "
-        "the optimizer sums the gradients over the cores."
-    ),
-}
 
 
 def _too_many(
@@ -195,7 +175,7 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
-        values, hint = (many[name]["norm"], norm), _OF_GRADIENTS[program.api]
+        values, hint = (many[name]["norm"], norm), words.OF_GRADIENTS[program.api]
         result.findings.append(_too_many(where or program.where, 1, what, values, hint))
 
 
@@ -210,7 +190,7 @@ def look_at_values(
     if others:
         result.notes.append(
             f"{some(others)} differ between cores, "
-            "as statistics of each core's own examples do. TPUEstimator saves those of core 0."
+            f"as statistics of each core's own examples do. {words.SAVED[program.api]}"
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
@@ -223,6 +203,7 @@ def look_at_values(
                 steps=len(steps),
                 variables=some(names),
                 difference=f"{difference:.3g}",
+                hint=words.AGREE[program.api],
             )
         )
     may_not_change = len(steps) == 1 or not trainable or program.mode == Mode.FORWARD
@@ -234,7 +215,8 @@ def look_at_values(
             "are gathered over more steps."
         )
     else:
-        result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+        facts = {"steps": len(steps), "hint": words.TRAINS[program.api]}
+        result.findings.append(finding("TPU408", program.where, **facts))
 
 
 def _not_finite(

@@ -1,6 +1,6 @@
 """Numbers of the program's own that may be that of its cores, or the batch of one: what they are on one core.
 
-A program that divides by 8 on 8 cores is right there, and one core that divides by 8 is no measure for it.
+A program that divides by 8 on 8 cores is right there, and one core that divides by 8 computes something else.
 """
 
 from collections.abc import Iterator

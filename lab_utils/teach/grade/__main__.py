@@ -1,7 +1,6 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
-import contextlib
 import math
 import statistics
 import sys
@@ -26,8 +25,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where nothing could be graded or written."""
     options = _parser().parse_args(arguments)
     interrupts.as_ctrl_c()
-    with contextlib.suppress(AttributeError):  # a name may hold what the terminal cannot show
-        sys.stdout.reconfigure(errors="replace")
     try:
         submitted = submissions.find(options.folder)
         results = {

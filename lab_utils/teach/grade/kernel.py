@@ -1,6 +1,7 @@
 """What the grader runs in a learner's kernel, sent as text: nothing imported there is relied on."""
 
 import importlib
+import inspect
 import re
 import sys
 import types
@@ -98,11 +99,19 @@ def _differing(code: types.CodeType, there: dict[str, Any]) -> Iterator[str]:
         if isinstance(each, types.CodeType) and each.co_name.isidentifier():
             ours.setdefault(each.co_name, []).append(each)
     for name, codes in ours.items():
-        value = there.get(name)
-        if isinstance(value, type):
+        value, is_class = there.get(name), not codes[-1].co_flags & inspect.CO_OPTIMIZED
+        if is_class and isinstance(value, type):
             yield from (f"{name}.{each}" for each in _differing(codes[-1], vars(value)))
+            yield from (f"{name}.{each}" for each in _added(codes[-1], value))
         elif _code(value) not in codes:
             yield name
+
+
+def _added(code: types.CodeType, kind: type) -> set[str]:
+    """The public names of a class that its body does not define, and another class of this package does."""
+    bases = (vars(base) for base in kind.__mro__[1:] if base.__module__.startswith("lab_utils"))
+    theirs = {name for base in bases for name in base if not name.startswith("_")}
+    return theirs & vars(kind).keys() - {*code.co_names, *vars(kind).get("__annotations__", ())}
 
 
 def _code(value: Any) -> types.CodeType | None:

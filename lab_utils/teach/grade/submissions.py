@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import io
-import itertools
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from lab_utils.check import sources, todos
+from lab_utils.check import progress, sources, todos
 from lab_utils.teach import pages
 from lab_utils.teach.marks import CHECK
 
@@ -37,7 +36,6 @@ _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
 # What macOS, Jupyter, Python and git leave in a folder; nobody hands it in.
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".DS_Store"}
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-_BREAK = 30  # minutes between two tries
 _DEEPEST = 8  # archives within archives
 _NONE = "is not a notebook (.ipynb)"
 _FOREIGN = "is not one of our labs: it names no TODO of one"
@@ -354,20 +352,13 @@ def _minutes(data: bytes) -> dict[int, float]:
     Returns:
         By the number of the lab; none from a file that does not read so.
     """
-    try:
-        times = {
-            id: (float(each["first"]), float(each["solved"]))
-            for id, each in json.loads(data).items()
-            if each.get("solved")
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
     minutes = {}
-    for lab in sources.paths():
-        if (ids := sources.ids(lab)) and times.keys() >= set(ids):
-            moments = sorted(moment for id in ids for moment in times[id])
-            gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
-            minutes[lab] = sum(gap for gap in gaps if gap <= 60 * _BREAK) / 60
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        times = json.loads(data)
+        solved = {id for id, each in times.items() if each.get("solved")}
+        for lab in sources.paths():
+            if solved.issuperset(ids := sources.ids(lab)):
+                minutes[lab] = progress.minutes(ids, times)
     return minutes
 
 

@@ -275,7 +275,7 @@ def main(data_dir):
 
 
 FAULTS = [
-    ("TPU199", "sentence_per_example, order, labels = args", "sentence_per_example, labels = args"),
+    ("TPU118", "sentence_per_example, order, labels = args", "sentence_per_example, labels = args"),
     ("TPU201", "    if use_tpu:\n        optimizer = tf.tpu.CrossShardOptimizer(optimizer)\n", ""),
     ("TPU215", "tf.group(train_op, [global_step.assign(global_step + 1)])", "tf.group(train_op)"),
     ("TPU101", "                drop_remainder=True,\n", ""),

@@ -46,8 +46,8 @@ def model_fn(features, labels, mode, params):
     if hp.use_tpu:
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())  # <- TPU201 TPU215
-    return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU115
-        mode, loss=loss, train_op=train_op, training_hooks=[StepCounter()]
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train_op, training_hooks=[StepCounter()]  # <- TPU115
     )
 
 

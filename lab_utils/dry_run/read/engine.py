@@ -1,0 +1,114 @@
+"""Facts and the rules that need them: a rule is a function of facts, and the engine is a loop.
+
+A fact is computed once, when a rule first needs it. Where it cannot be had, every rule that needs it is left
+out, and stands under NOT CHECKED with its id and the reason.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lab_utils.dry_run.records import Finding, Mode
+
+# The modes that have a step on a core; serving is a graph for the host.
+STEPS = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
+
+
+class Unavailable(Exception):
+    """A fact cannot be had; the message says why, so that it follows "TPU218, of training: "."""
+
+
+class fact:
+    """Marks a method of `Facts` as a fact: computed when first asked for, and kept; so is its absence."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, facts: Any, owner: type | None = None) -> Any:
+        if facts is None:
+            return self
+        if self.name not in facts.known:
+            try:
+                facts.known[self.name] = self.compute(facts)
+            except Unavailable as why:
+                facts.known[self.name] = why
+        value = facts.known[self.name]
+        if isinstance(value, Unavailable):
+            raise Unavailable(*value.args)
+        return value
+
+
+class Facts:
+    """What is known of one mode of what was handed over; of this class, nothing.
+
+    A subclass has the facts of its kind of program, as methods marked with `fact`, and plain attributes for
+    what is known from the start. What it does not have is unavailable, for the reason `without`.
+    """
+
+    def __init__(self, mode: Mode, without: str = "") -> None:
+        self.mode, self.without = mode, without
+        self.known: dict[str, Any] = {}
+
+    def give(self, names: tuple[str, ...]) -> list[Any]:
+        """The facts of those names.
+
+        Raises:
+            Unavailable: one cannot be had.
+        """
+        return [self._one(name) for name in names]
+
+    def _one(self, name: str) -> Any:
+        if not hasattr(type(self), name) and name not in vars(self):
+            raise Unavailable(self.without)
+        return getattr(self, name)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A registered rule.
+
+    Attributes:
+        ids: of the findings that the function yields.
+        needs: the names of the facts that it takes, in the order of its parameters.
+        modes: in which it is asked.
+        function: yields findings; it may raise Unavailable, too.
+    """
+
+    ids: tuple[str, ...]
+    needs: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    function: Callable[..., Iterator[Finding]]
+
+
+RULES: list[Rule] = []
+
+
+def rule(
+    *ids: str, needs: tuple[str, ...], modes: tuple[Mode, ...] = STEPS
+) -> Callable[[Callable], Callable]:
+    """Registers a function of facts as the rule, or the rules, of these ids."""
+
+    def register(function: Callable[..., Iterator[Finding]]) -> Callable[..., Iterator[Finding]]:
+        RULES.append(Rule(ids, needs, modes, function))
+        return function
+
+    return register
+
+
+def apply_rules(facts: Facts) -> tuple[list[Finding], list[str]]:
+    """The findings of all rules for one mode, and sentences on those that could not be asked, and why."""
+    findings: list[Finding] = []
+    left_out: dict[str, set[str]] = {}
+    for item in RULES:
+        if facts.mode in item.modes:
+            try:
+                findings += item.function(*facts.give(item.needs))
+            except Unavailable as why:
+                left_out.setdefault(str(why), set()).update(item.ids)
+    return findings, [
+        f"{', '.join(sorted(ids))}, of {facts.mode.activity}: {why.rstrip('.')}."
+        for why, ids in left_out.items()
+    ]

@@ -1,0 +1,191 @@
+"""What is known of a program before it is compiled: of a mode of a TPUEstimator, or of a step of Keras."""
+
+import inspect
+from typing import Any
+
+from lab_utils.dry_run.graphs import moves_to_host
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.read.engine import Facts, Unavailable, fact
+from lab_utils.dry_run.read.flow import CoreProgram, Flow
+from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
+from lab_utils.dry_run.read.training import reads_averages
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.session import in_words
+from lab_utils.dry_run.workload import Inputs, Observed, Trace
+from lab_utils.estimator import tf
+from lab_utils.port import contrib
+
+_STOPPED = "its graph could not be built: fix what trace found first"
+
+
+class EstimatorFacts(Facts):
+    """Of one mode of a TPUEstimator.
+
+    The input function is called once more, and once for twice the batch, in graphs of their own.
+
+    Attributes:
+        settings: the Estimator's.
+        loop: iterations_per_loop.
+        steps: those of one call of train, None where they are not known.
+        address: where the program looks for its TPU, "" where it names none.
+        cores: of the TPU system.
+        per_core_batch: of the mode; None where it does not divide.
+        error: with which building the graph ended, if it did.
+        summaries_of: the graph whose collections say which summaries the program knows to be dropped.
+        api: what the program trains with.
+        on_host: the runtime moves ops that a TPU lacks to the host.
+        old_program: it is one of TensorFlow 1, run with tf.contrib.
+    """
+
+    def __init__(
+        self, trace: Trace, traces: list[Trace], estimator: Any, inputs: Inputs, observed: Observed
+    ) -> None:
+        super().__init__(trace.mode)
+        self._trace, self._traces, self._estimator = trace, traces, estimator
+        self._borrows, self._observed = inputs.borrows(trace.mode), observed
+        self.cores, self.error = trace.cores, trace.error
+        self.settings = _tpu_estimator.settings(estimator)
+        self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
+        self.per_core_batch = trace.per_core_batch
+        self.loop = self.settings.config.tpu_config.iterations_per_loop
+        self.steps = observed.steps()
+        self.address = observed.address or _tpu_estimator.address(estimator)
+        self.summaries_of = trace.core_graph
+        self.api, self.on_host = Api.ESTIMATOR, False
+        self.old_program = contrib.installed()
+
+    @fact
+    def graph(self) -> Any:
+        """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
+        if self._trace.core_graph is None:
+            raise Unavailable(_STOPPED)
+        return self._trace.core_graph
+
+    @fact
+    def spec(self) -> Any:
+        """What model_fn returned."""
+        if self._trace.spec is None:
+            raise Unavailable(_STOPPED)
+        return self._trace.spec
+
+    @fact
+    def program(self) -> CoreProgram:
+        """The program of one core."""
+        return CoreProgram.of(self.graph)
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+    @fact
+    def ops(self) -> list[tf.Operation]:
+        """What the compiler keeps of them."""
+        return self.program.ops(self._ops_of_predictions())
+
+    def _ops_of_predictions(self) -> list[tf.Operation]:
+        """The ops of the predictions, where a TPU would compute them sooner or later."""
+        predictions = getattr(self._trace.spec, "predictions", None)
+        if not isinstance(predictions, dict):
+            return []
+        if not self.settings.export_to_tpu and not self.settings.predict_batch_size:
+            return []
+        return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
+
+    @fact
+    def flow(self) -> Flow:
+        """How features, variables and random numbers reach the variables' updates."""
+        return Flow(self.program)
+
+    @fact
+    def averages_are_read(self) -> bool | None:
+        """Whether a mode reads the averages of batch normalisation; None where only training is called."""
+        built = [trace for trace in self._traces if trace.core_graph]
+        others = [trace for trace in built if trace.mode is not Mode.TRAIN]
+        if others:
+            return any(reads_averages(trace.core_graph, trace.spec) for trace in others)
+        called = map(self._observed.may_call, (Mode.EVAL, Mode.PREDICT))
+        return True if any(called) else None
+
+    @fact
+    def pipeline(self) -> Pipeline:
+        """What input_fn makes of the mode's batch size."""
+        if self.error is not None and self._trace.core_graph is None:
+            raise Unavailable(_STOPPED)
+        if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
+            raise Unavailable("it got no input_fn of its own")
+        return self._called("called once more, input_fn raised")
+
+    @fact
+    def batches(self) -> float | None:
+        """How many batches the data have for each step; infinity for ever, None where nobody knows."""
+        return number_of_batches(self.pipeline)
+
+    @fact
+    def twice(self) -> Pipeline:
+        """What input_fn makes of twice the global batch."""
+        if not self._trace.global_batch:
+            raise Unavailable("the constructor got no batch size for it")
+        shapes = self.pipeline.shapes
+        larger = self._called("asked for twice the batch size, input_fn raised", times=2)
+        if len(larger.shapes) != len(shapes):
+            raise Unavailable(
+                "asked for twice the batch size, input_fn gave another number of tensors"
+            )
+        return larger
+
+    def _called(self, what: str, times: int = 1) -> Pipeline:
+        try:
+            return Pipeline.of(self._trace, self._estimator, self.input_fn, times=times)
+        except Exception as error:  # whatever input_fn raises; it may hold an assertion of its own
+            again = self.error is not None  # what stopped the graph, most likely
+            raise Unavailable(_STOPPED if again else f"{what} {in_words(error)}") from error
+
+    @fact
+    def functions_of_input(self) -> list[Any]:
+        """The graphs of the input pipeline."""
+        return [self.pipeline.graph]
+
+
+FOR_AN_ESTIMATOR = "these rules are asked for a TPUEstimator only"
+
+
+class StepFacts(Facts):
+    """Of the train step of Keras, of a loop, or of a function.
+
+    Attributes:
+        cores, address, api, on_host, summaries_of: as of EstimatorFacts.
+    """
+
+    def __init__(
+        self, concrete: Any, dataset: tf.data.Dataset | None, cores: int, address: str
+    ) -> None:
+        """`concrete` is the step as a ConcreteFunction of one of `cores` cores."""
+        super().__init__(Mode.TRAIN, FOR_AN_ESTIMATOR)
+        self.graph, self._dataset = concrete.graph, dataset
+        self.cores, self.address = cores, address
+        self.api, self.on_host = Api.STRATEGY, moves_to_host(concrete.graph)
+        self.summaries_of = None
+
+    @fact
+    def program(self) -> CoreProgram:
+        """The program of one core."""
+        return CoreProgram(self.graph, off_device=True)
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+    @fact
+    def ops(self) -> list[tf.Operation]:
+        """What the compiler keeps of them."""
+        return self.program.ops()
+
+    @fact
+    def functions_of_input(self) -> list[Any]:
+        """The graphs of the functions that its dataset maps."""
+        if self._dataset is None:
+            raise Unavailable("an example batch was given, and no input pipeline")
+        return graphs_of_dataset(self._dataset)
