@@ -467,7 +467,6 @@ ANSWERS = {
         Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),
     ],
     "2e": [
-        Wrong(edited("curves"), "The program is as it was."),
         Wrong(
             edited("curves", ("2.0 if", "1.0 if")), re.compile("TPU201.*The fault is not at", re.S)
         ),
@@ -484,7 +483,7 @@ ANSWERS = {
                     "tf.train.AdamOptimizer(0.05)",
                 ),
             ),
-            "not what the same weights should give",
+            "is the learning rate another one",
         ),
         Wrong(
             edited("curves", (SICK, FIXED), (' if params["use_tpu"] else momentum', "")),

@@ -219,8 +219,8 @@ def judge(path: Path, flags: list[str]) -> Judged:
     made = settings(target.subject)
     judged = Judged(made.use_tpu, made.config.cluster is not None)
     judged.loop = str(made.config.tpu_config.iterations_per_loop)
-    report = dry_run(target.subject, target.data, TOPOLOGY, progress=False, **target.options)
-    report.not_judged += target.not_judged
+    options = {"progress": False, "observed": target.observed, **target.options}
+    report = dry_run(target.subject, target.data, TOPOLOGY, **options)
     judged.ready, judged.sentence = report.ready, report.verdict_sentence
     told = [each for each in report.findings if each.severity != "note"]
     judged.findings = [f"{each.rule} at {each.where}: {each.why} {each.fix}" for each in told]
