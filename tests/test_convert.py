@@ -162,6 +162,12 @@ def test_the_command_tells_what_it_did_and_needs_no_tensorflow(data):
     assert "100/100" in bars[-1]
 
 
+def test_a_notebook_gets_no_bar_line_by_line(data, monkeypatch, capfd):
+    monkeypatch.setattr("lab_utils.convert.engines.in_notebook", lambda: True)
+    assert data.convert().splits["train"].examples == 90
+    assert "converting" not in capfd.readouterr().err
+
+
 def test_another_runner_is_passed_through(data, capfd):
     assert main([*data.flags, "--runner=BundleBasedDirectRunner"]) == 0
     assert read_manifest(str(data.out)).splits["train"].examples == 90

@@ -147,6 +147,40 @@ def test_a_rung_stands_beside_the_limit_of_its_own_seconds(shown):
     assert "serial: 2.000 ms CPU time, 2.000 ms, 500 images/s, 0.5 of the limit" in alt
 
 
+def test_a_killed_job_is_drawn_over_its_restart(shown):
+    runs = {"killed": (0, 120), "killed again": (50, 70), "restarted": (50, 300)}
+    plots.job(runs, {100: 0.31, 300: 0.65}, every=50)
+    ((figure, alt),) = shown
+    draw(figure)
+    above, below = figure.axes
+    assert [text.get_text() for text in above.texts] == ["31%", "65%"]
+    bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in below.patches]
+    assert bars == list(runs.values())
+    crosses = [tuple(line.get_xydata()[0]) for line in below.lines]
+    assert crosses == [(120, 0), (70, 1)], "the last start was not killed"
+    assert "killed: steps 0 to 120" in alt and "65% at step 300" in alt
+
+
+def test_bars_of_shapes_say_what_they_show(shown):
+    plots.columns({1: 0, 2: 4, 3: 1}, "examples per core", "lost,\nof 9 (computed)")
+    plots.panels({"MFLOP": {"one": 2.0, "two": 1.0}, "MB": {"one": 3.0, "two": 0.5}}, "Computed")
+    for figure, _ in shown:
+        draw(figure)
+    (columns, lost), (panels, costs) = shown
+    assert [bar.get_height() for bar in columns.axes[0].patches] == [0, 4, 1]
+    assert "lost, of 9 (computed)" in lost and "4 at 2" in lost
+    assert [axes.get_xlabel() for axes in panels.axes] == ["MFLOP", "MB"]
+    assert "MB: one 3.00, two 0.50" in costs
+
+
+def test_a_figure_with_a_text_is_a_picture_with_that_text():
+    figure = plots.accuracies({"a <guess>": 0.2, "this model": 0.65}, 60)
+    assert "this model: 65% ± 6%" in repr(figure)
+    html = figure._repr_html_()
+    assert 'alt="' in html and "a &lt;guess&gt;: 20% ± 5%" in html and "base64," in html
+    assert plots.Figure()._repr_html_() is None
+
+
 def test_a_user_without_a_home_gets_no_notice_of_matplotlibs_cache(tmp_path):
     variables = {
         name: value for name, value in os.environ.items() if name[:3] not in ("MPL", "XDG")
