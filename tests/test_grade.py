@@ -565,7 +565,6 @@ print(*kernel._changed(root))
 """
 
 
-@pytest.mark.xfail(reason="facts of dry_run/read/facts.py, of a descriptor of its own, are still told as changed", strict=False)
 def test_what_has_changed_the_course_is_found_and_nothing_else():
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
     ran = subprocess.run(

@@ -21,8 +21,11 @@ class Unavailable(Exception):
 class fact:
     """Marks a method of `Facts` as a fact: computed when first asked for, and kept; so is its absence."""
 
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        self.compute, self.__doc__ = compute, compute.__doc__
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func, self.__doc__ = (
+            func,
+            func.__doc__,
+        )  # `func`, as functools.cached_property names it
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -32,7 +35,7 @@ class fact:
             return self
         if self.name not in facts.known:
             try:
-                facts.known[self.name] = self.compute(facts)
+                facts.known[self.name] = self.func(facts)
             except Unavailable as why:
                 facts.known[self.name] = why
         value = facts.known[self.name]
