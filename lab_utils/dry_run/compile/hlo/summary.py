@@ -184,9 +184,8 @@ def _exchange(visit: Visit, module: Module) -> Exchange:
         result = op.shapes[len(op.operands) :][: len(op.operands)]
     operands = sum(shape.bytes for operand in module.operands(op) for shape in operand.shapes)
     size = max(operands, sum(shape.bytes for shape in result))
-    scatters = (
-        "all-reduce-scatter" in visit.body
-    )  # the compiler's fusion of an all-reduce and a slice
+    # The compiler's fusion of an all-reduce and a slice.
+    scatters = "all-reduce-scatter" in visit.body
     if scatters:
         kind = "reduce-scatter"
     overlapped = starts or (visit.fused and not scatters)
