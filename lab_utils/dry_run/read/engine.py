@@ -22,9 +22,8 @@ class fact:
     """Marks a method of `Facts` as a fact: computed when first asked for, and kept; so is its absence."""
 
     def __init__(self, func: Callable[[Any], Any]) -> None:
-        self.func = (
-            func  # the name that functools.cached_property gives it: others look for it there
-        )
+        # The name that functools.cached_property gives it: others look for the function there.
+        self.func = func
         self.__doc__ = func.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
