@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_a_closed_stream_leads_nowhere(redirection, tmp_path):
         "command.run(main)"
     )
     (tmp_path / "code.py").write_text(code)
-    line = f"{sys.executable} code.py {redirection}"
+    line = f"{shlex.quote(sys.executable)} code.py {redirection}"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     ran = subprocess.run(
         line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -256,7 +257,8 @@ def test_a_command_that_is_stopped_takes_with_it_what_it_started(number, to_all,
 )
 def test_a_stream_that_is_closed_or_narrow_is_no_finding(redirection, encoding, status, tmp_path):
     (tmp_path / "train.py").write_text((MODEL + PORT).replace("OPTIMIZER", RIGHT))
-    line = f"{sys.executable} -m lab_utils.dry_run train.py:port {' '.join(CHEAP)} {redirection}"
+    command = f"{shlex.quote(sys.executable)} -m lab_utils.dry_run train.py:port"
+    line = f"{command} {' '.join(CHEAP)} {redirection}"
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     ran = subprocess.run(
         line, shell=True, cwd=tmp_path, capture_output=True, env=environment, encoding="utf-8"
