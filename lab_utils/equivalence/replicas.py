@@ -38,7 +38,7 @@ class Replicas:
     def __str__(self) -> str:
         """A line for each metric: of the copies, of the one in the checkpoint, of the joint model."""
         return "\n".join(
-            f"{name}: {found.min():.3g} to {found.max():.3g} on the cores, {found[0]:.3g} in the "
+            f"{name}: {found.min():.3g} to {found.max():.3g} on the cores,\n  {found[0]:.3g} in the "
             f"checkpoint (core 0), {self.joint_metrics[name]:.3g} with an all-reduce"
             for name, found in self.metrics.items()
         )

@@ -43,7 +43,7 @@ class Ladder:
         self.rungs[name] = np.array(rounds)
         rate, cpu, share, limit = self._middle(name)
         against = f"{share:.2f} of the limit of {limit:,.0f}"
-        print(f"{name}: {rate:,.0f} images/s, {against}; {cpu:.3f} CPU ms per image")
+        print(f"{name}: {rate:,.0f} images/s, {against};\n  {cpu:.3f} CPU ms per image")
         return share
 
     def cpu_ms(self) -> dict[str, float]:
