@@ -28,7 +28,7 @@ help:
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
 	@echo "make test-all  everything: every answer, program, kill and clone; SHARD=3/8 for the third of eight parts"
-	@echo "make test-versions  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
+	@echo "make test-versions  the tests on Python 3.11 to 3.13, the Estimator on each TensorFlow from 2.15 on, the newest JAX"
 
 setup: $(READY)
 
@@ -94,7 +94,8 @@ handout: $(READY)
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, which CI does not.
+# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, and the dry run's
+# on the newest JAX, which CI does not.
 test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
@@ -106,6 +107,13 @@ test-versions:
 		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
 			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
 		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
+	@for version in 3.12 3.13; do \
+		echo "== the newest JAX and TPU compiler on Python $$version"; \
+		$(MAKE) --no-print-directory setup VENV=.venv-jax$$version PYTHON=python$$version || exit 1; \
+		.venv-jax$$version/bin/uv pip install --quiet --python .venv-jax$$version/bin/python --upgrade \
+			jax==0.12.0.1 jaxlib==0.12.0.1 "libtpu<1" flax optax equinox || exit 1; \
+		.venv-jax$$version/bin/python -m pytest tests/test_dry_run_jax.py tests/test_dry_run_jax_programs.py \
+			tests/test_dry_run_private.py tests/test_dry_run_virtual.py || exit 1; done
 	@echo "== TensorFlow 2.15.1 on Python 3.10, as on a TPU VM"
 	@python3.10 -m venv .venv-tf2.15 && .venv-tf2.15/bin/pip install --quiet . tensorflow-cpu==2.15.1 "pytest>=8" && \
 		.venv-tf2.15/bin/python -m pytest tests/test_estimator.py
