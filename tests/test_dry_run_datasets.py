@@ -9,10 +9,10 @@ from dry_run_models import run_program
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
-from lab_utils.dry_run.read.engine import apply_rules
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 

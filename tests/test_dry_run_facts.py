@@ -6,9 +6,9 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
+from lab_utils.dry_run.facts import EstimatorFacts
 from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
-from lab_utils.dry_run.read.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
-from lab_utils.dry_run.read.facts import EstimatorFacts
 from lab_utils.dry_run.records import Mode, Stage
 
 INPUT = reader((ROWS, CLASSES))
@@ -93,7 +93,7 @@ class Counted(Facts):
 
 
 def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
-    monkeypatch.setattr("lab_utils.dry_run.read.engine.RULES", [])
+    monkeypatch.setattr("lab_utils.dry_run.engine.RULES", [])
     asked = []
     for id in ("TPU201", "TPU202"):
         rule(id, needs=("number",))(lambda number: asked.append(number) or [])

@@ -178,7 +178,7 @@ class Workload(Protocol):
         return []
 
     def facts(self, traces: list[Trace], cores: int) -> list[Any]:
-        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        """What is known of each mode before a compilation: facts.py, for the rules of stage "read"."""
         return []
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
-from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding

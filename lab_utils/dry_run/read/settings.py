@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab_utils.common.source import place
-from lab_utils.dry_run.read.engine import rule
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 

@@ -1,8 +1,8 @@
 """Stage 2: the facts that can be known before a compilation, and the rules that need them."""
 
+from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.graphs import of_gradient
 from lab_utils.dry_run.read import inputs, randomness, settings, training, unsupported
-from lab_utils.dry_run.read.engine import apply_rules
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.session import Session, Skip
 

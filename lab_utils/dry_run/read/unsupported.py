@@ -6,9 +6,9 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf

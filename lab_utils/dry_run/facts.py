@@ -3,10 +3,10 @@
 import inspect
 from typing import Any
 
+from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
 from lab_utils.dry_run.read.training import reads_averages
