@@ -3,6 +3,8 @@
 import inspect
 from typing import Any
 
+from lab_utils.common.source import Place
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -11,8 +13,8 @@ from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
 from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import in_words
-from lab_utils.dry_run.workload import Inputs, Observed, Trace
+from lab_utils.dry_run.session import at, in_words
+from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 from lab_utils.port import contrib
 
@@ -32,6 +34,8 @@ class EstimatorFacts(Facts):
         cores: of the TPU system.
         per_core_batch: of the mode; None where it does not divide.
         error: with which building the graph ended, if it did.
+        made_at: the learner's line that made the spec.
+        model_fn, input_fn: the functions that were called.
         summaries_of: the graph whose collections say which summaries the program knows to be dropped.
         api: what the program trains with.
         on_host: the runtime moves ops that a TPU lacks to the host.
@@ -46,6 +50,7 @@ class EstimatorFacts(Facts):
         self._borrows, self._observed = inputs.borrows(trace.mode), observed
         self.cores, self.error = trace.cores, trace.error
         self.settings = _tpu_estimator.settings(estimator)
+        self.made_at, self.model_fn = trace.made_at, trace.model_fn
         self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
         self.per_core_batch = trace.per_core_batch
         self.loop = self.settings.config.tpu_config.iterations_per_loop
@@ -54,6 +59,34 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.old_program = contrib.installed()
+
+    @fact
+    def calls(self) -> list[Call]:
+        """Those of the program, none where objects were handed over."""
+        return self._observed.calls
+
+    @fact
+    def refusal(self) -> Trace | None:
+        """The mode, where TPUEstimator or the program ended its graph with an error; else None."""
+        if self.error is not None and (why := elsewhere.reason(self.error)):
+            raise Unavailable(why + at(self.error))
+        ended = self.error is not None and self._trace.refused_fetch is None
+        return self._trace if ended else None
+
+    @fact
+    def refused_fetch(self) -> tuple[Exception, Place] | None:
+        """What a session says to the first hook that fetches what is not in its graph, and the line."""
+        if self._trace.refused_fetch is None:
+            if self.error is not None:
+                raise Unavailable(_STOPPED)
+            if self._trace.unknown_fetches:
+                raise Unavailable(self._trace.unknown_fetches[0])
+        return self._trace.refused_fetch
+
+    @fact
+    def log(self) -> list[str]:
+        """TensorFlow's lines of level WARNING and above while the graph was built."""
+        return self._trace.log
 
     @fact
     def graph(self) -> Any:

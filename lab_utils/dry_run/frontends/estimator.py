@@ -19,7 +19,7 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
 
