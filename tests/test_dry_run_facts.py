@@ -1,4 +1,4 @@
-"""Facts and rules of the stages "trace" and "read": what a fact's absence leaves out, and that a fact is computed once."""
+"""Facts and rules of trace and read: what a fact's absence leaves out, and that a fact is computed once."""
 
 import re
 

@@ -13,6 +13,7 @@ from lab_utils.dry_run.records import Finding, Mode, Stage
 
 # The modes that have a step on a core; serving is a graph for the host.
 STEPS = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
+GRAPHS = (*STEPS, Mode.SERVING)
 
 
 class Unavailable(Exception):

@@ -9,8 +9,9 @@ from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.flow import CoreProgram, Flow
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
+from lab_utils.dry_run.read.randomness import TRANSFER
 from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import at, in_words
@@ -129,7 +130,7 @@ class EstimatorFacts(Facts):
     @fact
     def flow(self) -> Flow:
         """How features, variables and random numbers reach the variables' updates."""
-        return Flow(self.program)
+        return analyse(self.program, transfer=TRANSFER)
 
     @fact
     def averages_are_read(self) -> bool | None:

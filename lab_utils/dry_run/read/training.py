@@ -7,8 +7,8 @@ from typing import Any
 
 from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import ancestors
-from lab_utils.dry_run.read.flow import CoreProgram, Flow
+from lab_utils.dry_run.graphs import ancestors, of_gradient
+from lab_utils.dry_run.read.flow import DATA, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 from lab_utils.estimator import tf, v1
@@ -97,12 +97,35 @@ def reads_averages(graph: Any, spec: Any) -> bool:
     return any(name.endswith(_AVERAGES) for name in used)
 
 
-@rule("TPU227", needs=("flow",))
-def broadcasts(flow: Flow) -> Iterator[Finding]:
-    """A finding for each line that sets each example's label against every example's prediction."""
-    for op in flow.broadcasts:
+_PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
+
+
+@rule("TPU227", needs=("graph", "flow"))
+def broadcasts(graph: Any, flow: Flow) -> Iterator[Finding]:
+    """A finding for each line that pairs every example with every other by accident.
+
+    It is an op of [batch, 1] with [batch], one of them computed from variables and the other from the data
+    alone, as with each example's label against every example's prediction.
+    """
+    for seen in flow.seen:
+        op = seen.op
+        forward = op.graph is graph and not of_gradient(op.name)  # a gradient pairs what its op did
+        sides = sorted(bits & (DATA | VARIABLE) for bits in seen.inputs)
+        if not (_PAIRWISE.fullmatch(op.type) and forward and _stretches(op)):
+            continue
+        if sides != [DATA, DATA | VARIABLE]:
+            continue
         shapes = " and ".join(str(tensor.shape.as_list()) for tensor in op.inputs)
         yield finding("TPU227", place(op), shapes=shapes, result=str(op.outputs[0].shape.as_list()))
+
+
+def _stretches(op: tf.Operation) -> bool:
+    """Whether the op takes [n, 1] and [n], n above 1, and so gives [n, n]."""
+    shapes = [tensor.shape for tensor in op.inputs]
+    if any(not shape.is_fully_defined() for shape in shapes):
+        return False
+    short, long = sorted((shape.as_list() for shape in shapes), key=len)
+    return len(short) == 1 and short[0] > 1 and long == [short[0], 1]
 
 
 _PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")

@@ -6,7 +6,7 @@ from traceback import walk_tb
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
-from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import in_words
@@ -16,7 +16,7 @@ from lab_utils.dry_run.workload import Call, Trace
 from lab_utils.estimator import tf, v1
 
 
-@rule("TPU115", needs=("refused_fetch",))
+@rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
 def refused_fetches(refused: tuple[Exception, Place] | None) -> Iterator[Finding]:
     """A finding for the first hook that fetches what its session does not have."""
     if refused is not None:

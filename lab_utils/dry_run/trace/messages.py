@@ -12,7 +12,7 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
 from lab_utils.dry_run.advice import advice
-from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.lower.errors import shortened
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -447,7 +447,7 @@ MESSAGES = (
 )
 
 
-@rule(*dict.fromkeys(row.id for row in MESSAGES), needs=("refusal",))
+@rule(*dict.fromkeys(row.id for row in MESSAGES), needs=("refusal",), modes=GRAPHS)
 def messages(trace: Trace | None) -> Iterator[Finding]:
     """The finding for the exception with which TPUEstimator, or the program, ended the graph of a mode."""
     if trace is None:
@@ -459,7 +459,7 @@ def messages(trace: Trace | None) -> Iterator[Finding]:
             return
 
 
-@rule("TPU116", needs=("log", "spec", "made_at", "model_fn"))
+@rule("TPU116", needs=("log", "spec", "made_at", "model_fn"), modes=GRAPHS)
 def ignored_scaffold(
     log: list[str], spec: Any, made_at: Place, model_fn: Callable
 ) -> Iterator[Finding]:
