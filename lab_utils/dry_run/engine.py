@@ -49,8 +49,11 @@ class Facts:
     """What is known of one mode of what was handed over; of this class, nothing.
 
     A subclass has the facts of its kind of program, as methods marked with `fact`, and plain attributes for
-    what is known from the start. What it does not have is unavailable, for the reason `without`.
+    what is known from the start. What it does not have is unavailable, for the reason `without`. `stopped_by`
+    is the rule whose mistake kept the graph of the mode from being built, "" for none.
     """
+
+    stopped_by = ""
 
     def __init__(self, mode: Mode, without: str = "") -> None:
         self.mode, self.without = mode, without

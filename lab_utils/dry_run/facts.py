@@ -15,11 +15,10 @@ from lab_utils.dry_run.read.randomness import TRANSFER
 from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import at, in_words
+from lab_utils.dry_run.trace.messages import rule_of
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 from lab_utils.port import contrib
-
-_STOPPED = "its graph could not be built: fix what trace found first"
 
 
 class EstimatorFacts(Facts):
@@ -60,6 +59,21 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.old_program = contrib.installed()
+        self.stopped_by = self._stopped_by()
+
+    def _stopped_by(self) -> str:
+        """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
+        if self._trace.refused_fetch is not None:
+            return "TPU115"
+        if self.error is None or elsewhere.reason(self.error):
+            return ""
+        return rule_of(self._trace)
+
+    def _why_not_built(self) -> str:
+        """Why there is no graph, and what to do first."""
+        if self.stopped_by:
+            return f"its graph could not be built: fix {self.stopped_by} first"
+        return elsewhere.reason(self.error) + at(self.error)
 
     @fact
     def calls(self) -> list[Call]:
@@ -79,7 +93,7 @@ class EstimatorFacts(Facts):
         """What a session says to the first hook that fetches what is not in its graph, and the line."""
         if self._trace.refused_fetch is None:
             if self.error is not None:
-                raise Unavailable(_STOPPED)
+                raise Unavailable(self._why_not_built())
             if self._trace.unknown_fetches:
                 raise Unavailable(self._trace.unknown_fetches[0])
         return self._trace.refused_fetch
@@ -93,14 +107,14 @@ class EstimatorFacts(Facts):
     def graph(self) -> Any:
         """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
         if self._trace.core_graph is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         return self._trace.core_graph
 
     @fact
     def spec(self) -> Any:
         """What model_fn returned."""
         if self._trace.spec is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         return self._trace.spec
 
     @fact
@@ -146,7 +160,7 @@ class EstimatorFacts(Facts):
     def pipeline(self) -> Pipeline:
         """What input_fn makes of the mode's batch size."""
         if self.error is not None and self._trace.core_graph is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
             raise Unavailable("it got no input_fn of its own")
         return self._called("called once more, input_fn raised")
@@ -174,7 +188,9 @@ class EstimatorFacts(Facts):
             return Pipeline.of(self._trace, self._estimator, self.input_fn, times=times)
         except Exception as error:  # whatever input_fn raises; it may hold an assertion of its own
             again = self.error is not None  # what stopped the graph, most likely
-            raise Unavailable(_STOPPED if again else f"{what} {in_words(error)}") from error
+            raise Unavailable(
+                self._why_not_built() if again else f"{what} {in_words(error)}"
+            ) from error
 
     @fact
     def functions_of_input(self) -> list[Any]:

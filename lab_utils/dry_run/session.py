@@ -9,7 +9,6 @@ from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
-from lab_utils.dry_run.rules import some
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import places
 
@@ -104,8 +103,9 @@ class Session:
         """
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
         if trace and trace.error is not None:
-            found = [item.rule for result in self.results for item in result.findings]
-            first = f"fix {some(dict.fromkeys(found))} first" if found else in_words(trace.error)
+            rules = (facts.stopped_by for facts in self._facts or () if facts.mode is mode)
+            by = next(rules, "")
+            first = f"fix {by} first" if by else in_words(trace.error)
             raise Skip(f"the {mode} graph could not be built: {first}")
         if mode not in self._programs:
             # An evaluation that was only probed has no batch size of its own.

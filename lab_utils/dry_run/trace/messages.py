@@ -450,13 +450,22 @@ MESSAGES = (
 @rule(*dict.fromkeys(row.id for row in MESSAGES), needs=("refusal",), modes=GRAPHS)
 def messages(trace: Trace | None) -> Iterator[Finding]:
     """The finding for the exception with which TPUEstimator, or the program, ended the graph of a mode."""
-    if trace is None:
-        return
+    if trace is not None:
+        row, match = _first_row(trace)
+        yield row.finding(trace, match)
+
+
+def _first_row(trace: Trace) -> tuple[Message, Match]:
+    """The first row that fits the exception of a mode, and how: the last row fits each."""
     text = " ".join(str(trace.error).split())
-    for row in MESSAGES:
-        if match := row.match(trace, text):
-            yield row.finding(trace, match)
-            return
+    matches = ((row, row.match(trace, text)) for row in MESSAGES)
+    return next((row, match) for row, match in matches if match)
+
+
+def rule_of(trace: Trace) -> str:
+    """The rule whose mistake ended the graph of a mode."""
+    row, _ = _first_row(trace)
+    return row.because_of or row.id
 
 
 @rule("TPU116", needs=("log", "spec", "made_at", "model_fn"), modes=GRAPHS)
