@@ -376,12 +376,16 @@ def three_examples_a_core(wrong):
 
 @wrong("TPU210")
 def checkpoints_within_a_loop(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU210
+    def model_fn(features, labels, mode, params):
         return parts.model_fn(features, labels, mode, params)
 
-    loop = {"iterations_per_loop": 200 if wrong else 50}
-    config = {"save_checkpoints_steps": 100, "loop": loop}
-    estimator = parts.estimator(model_fn, run_config=config)
+    config = tpu.RunConfig(
+        model_dir="never_written",
+        save_checkpoints_steps=100,  # <- TPU210
+        tpu_config=tpu.TPUConfig(iterations_per_loop=200 if wrong else 50),
+    )
+    sizes = {"train_batch_size": 64, "eval_batch_size": 64}
+    estimator = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, **sizes)
     return Port(estimator, parts.train_input, parts.eval_input)
 
 
@@ -679,3 +683,15 @@ def fewer_batches_than_steps(wrong):
         estimator.train(input_fn, max_steps=27 if wrong else 26)
 
     return Port(main=main)
+
+
+@wrong("TPU231")
+def global_step_given_to_two_optimizers(wrong):
+    def train_op(loss):
+        step = v1.train.get_global_step()
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
+        first = optimizer.minimize(loss, step)
+        other = v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(0.1))
+        return tf.group(first, other.minimize(loss, step if wrong else None))  # <- TPU231
+
+    return _training(train_op)

@@ -7,6 +7,7 @@ from lab_utils.common.source import place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.blame import argument
 
 _TILE = 8  # rows of a tile in a core's memory
 
@@ -19,7 +20,9 @@ def checkpoints(settings: Any) -> Iterator[Finding]:
         settings.config.tpu_config.iterations_per_loop,
     )
     if every and isinstance(loop, int) and every % loop:
-        yield finding("TPU210", place(settings.model_fn), iterations=loop, checkpoint=every)
+        where = argument(settings.model_fn, "RunConfig", "save_checkpoints_steps")
+        where = where or place(settings.model_fn)  # it is made in another file
+        yield finding("TPU210", where, iterations=loop, checkpoint=every)
 
 
 @rule("TPU209", needs=("settings", "per_core_batch", "cores"), modes=(Mode.TRAIN,))

@@ -1,4 +1,6 @@
-"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224, TPU227."""
+"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224, TPU227,
+TPU231.
+"""
 
 import re
 from collections import defaultdict
@@ -80,6 +82,30 @@ def left_out(
         layer = place(first).position
         facts = {"variables": names(averages), "layer": layer}
         yield finding("TPU220", place(op), note=averages_are_read is None, **facts)
+
+
+@rule("TPU231", needs=("program", "flow", "spec"), modes=(Mode.TRAIN,))
+def counted_twice(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
+    """A finding where one step adds more than 1 to the global step, as far as no branch decides it."""
+    if spec.train_op is None:
+        return
+    dependencies = ancestors([getattr(spec.train_op, "op", spec.train_op), spec.loss.op])
+    step = next((name for name in flow.writers if name.startswith("global_step:")), "")
+    adding = {
+        op: int(number)
+        for op in flow.writers.get(step, ())
+        if op in dependencies and op.type == "AssignAddVariableOp"
+        if op.inputs[0].op.type != "Switch"  # of a branch, in version 1 control flow
+        if (number := tf.get_static_value(op.inputs[1])) is not None and number > 0
+    }
+    added = sum(adding.values())
+    if added > 1:
+        places = sorted(
+            {_asked_at(op).source_line for op in adding}, key=lambda each: each.position
+        )
+        lines = " and ".join(each.position for each in places)
+        facts = {"added": added, "lines": lines, "last": -(-100 // added)}
+        yield finding("TPU231", places[-1], **facts)
 
 
 def reads_averages(graph: Any, spec: Any) -> bool:
