@@ -88,8 +88,6 @@ FRAMES = {
     "TPU121": in_input(lambda: few(64)().batch(64), PREDICT),
     "TPU122": in_model(PREDICT),
     "TPU123": in_model(PREDICT),
-    "TPU124": arguments(serving_input_receiver_fn=parts.receiver),
-    "TPU125": arguments(),
     "TPU128": mapped(records("ids", {"int64_list": tf.train.Int64List(value=[1, 2])}), "parse"),
     "TPU129": arguments(),
     "TPU131": in_input(),
@@ -105,7 +103,6 @@ FRAMES = {
         "Wrong": in_model(images=lambda names: tf.zeros([8, 16, 16, 3], tf.uint8)),
         "Right": in_input(images_and_labels=lambda: images_and_labels().repeat()),
     },
-    "TPU209": arguments(),
     "TPU210": arguments(),
     "TPU211": in_input(few(500), batch=1024),
     "TPU212": input_function(

@@ -18,7 +18,6 @@ from lab_utils.dry_run.session import at, in_words
 from lab_utils.dry_run.trace.messages import rule_of
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
-from lab_utils.port import contrib
 
 
 class EstimatorFacts(Facts):
@@ -32,14 +31,12 @@ class EstimatorFacts(Facts):
         steps: those of one call of train, None where they are not known.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
-        per_core_batch: of the mode; None where it does not divide.
         error: with which building the graph ended, if it did.
         made_at: the learner's line that made the spec.
         model_fn, input_fn: the functions that were called.
         summaries_of: the graph whose collections say which summaries the program knows to be dropped.
         api: what the program trains with.
         on_host: the runtime moves ops that a TPU lacks to the host.
-        old_program: it is one of TensorFlow 1, run with tf.contrib.
     """
 
     def __init__(
@@ -52,13 +49,11 @@ class EstimatorFacts(Facts):
         self.settings = _tpu_estimator.settings(estimator)
         self.made_at, self.model_fn = trace.made_at, trace.model_fn
         self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
-        self.per_core_batch = trace.per_core_batch
         self.loop = self.settings.config.tpu_config.iterations_per_loop
         self.steps = observed.steps()
         self.address = observed.address or _tpu_estimator.address(estimator)
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
-        self.old_program = contrib.installed()
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -92,7 +87,7 @@ class EstimatorFacts(Facts):
     def refused_fetch(self) -> tuple[Exception, Place] | None:
         """What a session says to the first hook that fetches what is not in its graph, and the line."""
         if self._trace.refused_fetch is None:
-            if self.error is not None:
+            if self.error is not None and self.stopped_by != "TPU115":
                 raise Unavailable(self._why_not_built())
             if self._trace.unknown_fetches:
                 raise Unavailable(self._trace.unknown_fetches[0])

@@ -365,15 +365,6 @@ def double_precision_in_the_model(wrong):
 # Settings.
 
 
-@wrong("TPU209")
-def three_examples_a_core(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU209
-        return parts.model_fn(features, labels, mode, params)
-
-    estimator = parts.estimator(model_fn, train_batch_size=24 if wrong else 64)
-    return Port(estimator, parts.train_input, parts.eval_input)
-
-
 @wrong("TPU210")
 def checkpoints_within_a_loop(wrong):
     def model_fn(features, labels, mode, params):
@@ -644,29 +635,6 @@ def numpy_in_input_fn(wrong):
         return parts.train_input(params).map(change)
 
     return Port(parts.estimator(), input_fn, parts.eval_input)
-
-
-@wrong("TPU229")
-def examples_chosen_by_their_values(wrong):
-    def centred(features):
-        logits, chosen = parts.logits_of(features), features[:, 0] > 0.5
-        if wrong:
-            return logits - tf.reduce_mean(tf.boolean_mask(logits, chosen), 0)  # <- TPU229
-        weights = tf.cast(chosen, tf.float32)[:, None]
-        return logits - tf.reduce_sum(logits * weights, 0) / tf.maximum(tf.reduce_sum(weights), 1)
-
-    return _port(centred)
-
-
-@wrong("TPU229")
-def words_counted_once(wrong):
-    def scaled(features):
-        words = tf.cast(features[:, 0] * 9, tf.int32)
-        if wrong:
-            words, _ = tf.unique(words)  # <- TPU229
-        return parts.logits_of(features) * tf.cast(tf.reduce_max(words) + 1, tf.float32)
-
-    return _port(scaled)
 
 
 @wrong("TPU211")

@@ -131,16 +131,6 @@ SETTINGS = (
     ),
     Message("TPU107", r"_batch_size`? .*cannot be `?None", where=Argument()),
     Message(
-        "TPU124",
-        r"export_to_cpu and export_to_tpu must be true",
-        where=Argument(keyword="export_to_cpu"),
-    ),
-    Message(
-        "TPU125",
-        r"Invalid TPUConfig `?iterations_per_loop",
-        where=Argument("TPUConfig", "iterations_per_loop"),
-    ),
-    Message(
         "TPU129",
         r"num_shards is not set .*should be \((?P<needed>\d+)\), got \((?P<given>\d+)\)",
         where=Argument("TPUConfig", "num_shards"),
@@ -357,7 +347,6 @@ MESSAGES = (
         r"Please use tf.contrib.summary instead of tf.summary inside of host_calls",
         where=_of_host_function,
     ),
-    Message("TPU114", r"_chief_hooks returned by EstimatorSpec is not supported"),
     Message("TPU115", FETCH),
     Message("TPU206", r"MergeSummary.* in a while loop", facts=lambda *_: {"op": "tf.summary"}),
     Message("TPU117", r"scaffold_fn returns None", where=_of_host_function),
