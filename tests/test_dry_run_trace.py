@@ -71,7 +71,7 @@ def test_a_hook_that_fetches_a_tensor_of_the_loop_is_named(loops):
 
 
 def test_a_consequence_is_told_only_where_its_cause_is_not():
-    """With version 1 control flow TPUEstimator itself misses the CrossShardOptimizer; read finds that, too."""
+    """With version 1 control flow TPUEstimator itself asks for the CrossShardOptimizer, as read does."""
 
     def model_fn(features, labels, mode, params):
         loss = classify(v1.layers.dense(features, 3), labels)
