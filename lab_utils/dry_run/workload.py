@@ -118,6 +118,8 @@ class Trace:
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
         error_at: the line to blame for it, where the exception passed through none of the learner's.
+        refused_fetch: what a session says to a hook that fetches what is not there, and the line.
+        unknown_fetches: sentences on the hooks of which it is not known what they fetch.
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
@@ -138,6 +140,8 @@ class Trace:
     spec: Any = None
     error: Exception | None = None
     error_at: Place = NOWHERE
+    refused_fetch: tuple[Exception, Place] | None = None
+    unknown_fetches: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
@@ -178,7 +182,7 @@ class Workload(Protocol):
         return []
 
     def facts(self, traces: list[Trace], cores: int) -> list[Any]:
-        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        """What is known of each mode before a compilation: facts.py, for the rules of stage "read"."""
         return []
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
