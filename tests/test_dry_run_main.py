@@ -14,7 +14,7 @@ import pytest
 
 from lab_utils.common import source
 from lab_utils.dry_run import __main__ as dry_run_command
-from lab_utils.dry_run import progress, rules, target
+from lab_utils.dry_run import dry_run, progress, rules, target
 from lab_utils.dry_run.frontends import cells, recorder
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.estimator import tf
@@ -413,7 +413,7 @@ KERAS_1 = """
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*hand the step"),
         ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
-         "list(estimator.predict(lambda: None))", "calls predict alone"),
+         "estimator.export_saved_model('x', lambda: None)", "it only exports a model"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
          "cannot be checked here: .* left TensorFlow"),
         ("import subprocess, sys\nsubprocess.check_output(['true'])\n"
@@ -456,6 +456,22 @@ next(estimator.predict(input_fn))
     assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
     assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
     assert "train.py:36" in port.observed.not_checked[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "mode"),
+    [("list(estimator.predict(input_fn))", "predict"), ("estimator.evaluate(input_fn, steps=4)", "eval")],
+)  # fmt: skip
+def test_a_program_that_trains_nothing_is_judged_for_what_it_calls(call, mode, loaded):
+    sizes = "train_batch_size=16, eval_batch_size=16, predict_batch_size=16"
+    made = "estimator = tf.estimator.tpu.TPUEstimator(\n    model_fn, config=tf.estimator.tpu.RunConfig(), "
+    port = loaded(f"{MODEL}\n{made}{sizes})\n{call}\n")
+    stages = ("trace", "read", "feed")
+    report = dry_run(port.subject, port.data, observed=port.observed, stages=stages, **port.options)
+    details = {stage.stage: stage.detail for stage in report.stages}
+    assert details["trace"] == f"graphs built for {mode}", report
+    assert details["read"] == f"programs of {mode}" and report.feed.examples_per_second
+    assert "Mode train: the program was not seen to call it." in report.not_checked
 
 
 def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):

@@ -53,7 +53,7 @@ def carry_out(session: Session) -> str:
             return "the input pipeline failed"
     session.feed = feed
     try:
-        costs = (step.cost for step in session.compiled if step.mode is Mode.TRAIN)
+        costs = (step.cost for step in session.compiled if step.mode is session.mode)
         demand = required_rate(next(costs, Cost()), session.topology)
         session.add(compare(feed, idle, demand, where))
     except Skip as why:

@@ -14,6 +14,7 @@ from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
@@ -45,6 +46,8 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
     program, steps = session.program(), session.steps
+    if session.mode is not Mode.TRAIN:
+        raise Skip(f"the program trains nothing, and the cores of {session.mode.activity} do not meet")
     if program.partition is not None:
         raise Skip(
             "a JAX step runs on virtual devices as it is: with "

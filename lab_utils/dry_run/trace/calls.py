@@ -10,6 +10,7 @@ from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
@@ -28,7 +29,7 @@ def call_findings(calls: Iterable[Call], cores: int) -> list[Finding]:
     on_tpu = [call for call in calls if _tpu_estimator.settings(call.estimator).use_tpu]
     for call in on_tpu or calls:
         error = _refusal(call, cores)
-        if error is None:
+        if error is None or settings_finding(error):  # of settings building the graph says why
             continue
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if "steps" in text:
