@@ -64,6 +64,7 @@ check: lint
 	@$(BIN)/python -m lab_utils.build --check
 	@$(BIN)/python -m pytest -q -n 2 tests/test_architecture.py tests/test_words.py tests/test_build.py \
 		tests/test_dry_run_report.py tests/test_dry_run_rules.py tests/test_convert_rows.py tests/test_runtime_places.py
+	@$(BIN)/python tests/benchmarks/surface.py
 
 # Trusted notebooks keep the style sheets of their outputs. These are the course's own.
 lab: $(READY)

@@ -9,10 +9,11 @@ from dry_run_models import run_program
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
-from lab_utils.dry_run.read.engine import apply_rules
+from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
@@ -44,7 +45,7 @@ def model():
 def test_a_layer_of_float64_is_a_finding(model):
     data = ROWS.map(lambda row: (row, row[:1])).batch(16, drop_remainder=True)
     [step, *_] = KerasWorkload(model, data).facts([], 8)
-    found = apply_rules(step)[0]
+    found = apply_rules(step, Stage.READ)[0]
     assert {each.rule for each in found} == {"TPU208"} and "/wide/" in found[0].where
 
 

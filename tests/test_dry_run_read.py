@@ -11,9 +11,9 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.read import inputs
+from lab_utils.dry_run.read import inputs, training
 from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.records import Stage
 from lab_utils.estimator import tf, v1
 
@@ -79,7 +79,7 @@ def test_flow_of_data_to_a_variable(step, bits):
         w = v1.get_variable("w", [2], initializer=v1.zeros_initializer(), use_resource=True)
         body = tf.function(lambda x: [step(w, x), x][1:], autograph=False)
         graph = body.get_concrete_function(tf.TensorSpec([2])).graph
-        flow = Flow(CoreProgram.of(graph), [graph.inputs[0].name])
+        flow = analyse(CoreProgram.of(graph), [graph.inputs[0].name])
     assert flow.variables["w:0"] == bits
     assert ("w:0" in flow.writes) == bool(bits & DATA)
 
@@ -200,7 +200,8 @@ def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient(
         quotient = tf.squeeze(rows @ weights, 1) / rows[:, :1]
         tf.gradients(quotient, weights)
     program = CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True)
-    assert Flow(program, [rows.name]).broadcasts == [quotient.op]
+    found = list(training.broadcasts(graph, analyse(program, [rows.name])))
+    assert [each.place for each in found] == [source.place(quotient.op)]
 
 
 @pytest.mark.parametrize("data", [tf.data.Dataset, v1.data.Dataset], ids=["version 2", "version 1"])

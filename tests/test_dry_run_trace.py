@@ -8,22 +8,25 @@ from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, tr
 
 from lab_utils.dry_run import dry_run, elsewhere
 from lab_utils.dry_run.advice import moved
-from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 DATA = reader((ROWS, CLASSES))
 
 
+def report_of(estimator, data=DATA, **inputs):
+    return dry_run(estimator, data, stages=["trace"], progress=False, **inputs)
+
+
 def findings(model_fn=dense, data=DATA, **arguments):
-    return trace_findings(trace(make(model_fn, **arguments), Inputs(data), cores=8))
+    return report_of(make(model_fn, **arguments), data).findings
 
 
 def test_a_right_port_builds_all_three_graphs_and_has_no_findings():
     traces = trace(make(dense), Inputs(DATA), cores=8)
     assert [each.mode for each in traces] == ["train", "eval", "predict"]
-    assert trace_findings(traces) == []
+    assert findings() == []
     train = traces[0]
     assert train.per_core_batch == 8
     assert train.features.shape == [8, 6]
@@ -95,8 +98,7 @@ def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
         merged = v1.summary.merge([v1.summary.scalar("loss", loss)])
         return v1.train.SummarySaverHook(10, output_dir=tmp_path / "run", summary_op=merged)
 
-    [train, *_] = trace(with_hook(saver), Inputs(DATA), cores=8)
-    [found] = trace_findings([train])
+    [found] = report_of(with_hook(saver)).findings
     assert found.rule == "TPU115" and "SummarySaverHook(" in found.place.code
     assert list(tmp_path.iterdir()) == []
 
@@ -113,18 +115,18 @@ def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
     ],
 )  # fmt: skip
 def test_what_a_hook_of_ones_own_asks_for_is_looked_at(ask, fetches):
-    [train] = trace(with_hook(lambda loss: Asking(ask(loss))), Inputs(DATA), cores=8)
-    assert [found.rule for found in trace_findings([train])] == ["TPU115"] * fetches
-    assert not train.not_checked
+    report = report_of(with_hook(lambda loss: Asking(ask(loss))))
+    assert [found.rule for found in report.findings] == ["TPU115"] * fetches
+    assert not [said for said in report.not_checked if "the hook" in said]
 
 
 def test_a_hook_that_needs_a_session_is_told_and_charged_with_nothing():
     def ask(context):
         context.session.run(v1.train.get_global_step())  # the line
 
-    [train] = trace(with_hook(lambda loss: Asking(ask)), Inputs(DATA), cores=8)
-    assert train.error is None and trace_findings([train]) == []
-    [said] = train.not_checked
+    report = report_of(with_hook(lambda loss: Asking(ask)))
+    assert report.findings == []
+    [said] = [said for said in report.not_checked if said.startswith("TPU115, of training: ")]
     assert "hook Asking" in said and "runs no session" in said and "# the line" in said
 
 
@@ -139,8 +141,8 @@ def test_modes_without_a_batch_size_are_left_out_or_probed():
     estimator = make(dense, eval_batch_size=None, predict_batch_size=None)
     traces = trace(estimator, Inputs(DATA), cores=8)
     assert [(each.mode, each.probe) for each in traces] == [("train", False), ("eval", True)]
-    with_own = trace(estimator, Inputs(DATA, eval=DATA), cores=8)
-    assert [each.rule for each in trace_findings(with_own)] == ["TPU107"]
+    with_own = report_of(estimator, eval_input_fn=DATA)
+    assert [each.rule for each in with_own.findings] == ["TPU107"]
 
 
 # Programs that other people wrote.
@@ -155,11 +157,11 @@ def only_trains(features, labels, mode, params):
 def test_batch_sizes_set_by_habit_are_no_fault_of_a_program_that_only_trains():
     estimator = make(only_trains, eval_batch_size=64, predict_batch_size=64)
     traces = trace(estimator, Inputs(DATA), cores=8)
-    assert [each.mode for each in traces] == ["train"] and trace_findings(traces) == []
+    assert [each.mode for each in traces] == ["train"] and report_of(estimator).findings == []
     [evaluation, _] = traces[0].not_checked
     assert "ValueError: this program trains only (at " in evaluation and "only_trains" in evaluation
-    traces = trace(make(only_trains), Inputs(DATA, DATA), cores=8)
-    assert [found.rule for found in trace_findings(traces)] == ["TPU199"]
+    report = report_of(make(only_trains), eval_input_fn=DATA)
+    assert [found.rule for found in report.findings] == ["TPU199"]
 
 
 def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
@@ -174,7 +176,11 @@ def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
         raise tf.errors.PermissionDeniedError(None, None, f"no credentials to read {pattern}")
 
     monkeypatch.setattr(tf.io.gfile, "glob", fails)
-    assert findings(data=input_fn) == []
+    report = report_of(make(dense), input_fn)
+    assert report.findings == [] and report.verdict == "could not run"
+    assert any(
+        "TPU101, " in said and "the data lie at gs://nobody" in said for said in report.not_checked
+    )
 
 
 def test_a_global_batch_in_a_reshape_is_named_beside_the_message():

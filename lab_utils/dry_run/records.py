@@ -61,7 +61,8 @@ class Finding:
     `rule` is a stable id (`TPU101`) with a page of its own. `place` is the learner's own place: a file
     or notebook cell with its line, and the op; `where` is the same in words. `message` is the text that
     TensorFlow or the compiler gave, or would have given on a TPU ("" where there is none: the silent
-    faults).
+    faults). `because_of` is the rule of another mistake, where this may only be its consequence: the
+    finding counts for nothing where that rule found something.
     """
 
     rule: str
@@ -72,6 +73,7 @@ class Finding:
     fix: str
     lab: str
     message: str = ""
+    because_of: str = ""
 
     @property
     def where(self) -> str:

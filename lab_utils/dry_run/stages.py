@@ -89,7 +89,15 @@ def not_checked(session: Session) -> list[str]:
     for result in session.results:
         if result.status is not Status.DONE:
             reasons.setdefault((result.status, result.detail), []).append(result.stage)
-    return session.not_checked + [
-        f"{', '.join(stages)} ({status}): {detail.rstrip('.')}."
-        for (status, detail), stages in reasons.items()
+    sentences = [
+        f"{', '.join(sorted(ids))}, of {mode.activity}: {why.rstrip('.')}."
+        for (mode, why), ids in session.left_out.items()
     ]
+    return (
+        session.not_checked
+        + sentences
+        + [
+            f"{', '.join(stages)} ({status}): {detail.rstrip('.')}."
+            for (status, detail), stages in reasons.items()
+        ]
+    )

@@ -86,6 +86,12 @@ class Observed:
         """Whether the judged Estimator is called for `mode`, as far as is known."""
         return not self.judged or mode in self.judged
 
+    @property
+    def first_mode(self) -> Mode:
+        """Training, but for an Estimator that is called for evaluation or prediction only."""
+        modes = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
+        return next((mode for mode in modes if self.may_call(mode)), Mode.TRAIN)
+
     def steps(self) -> int | None:
         """The most steps that one call of train asks of the judged input function; None: not known.
 
@@ -118,6 +124,8 @@ class Trace:
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
         error_at: the line to blame for it, where the exception passed through none of the learner's.
+        refused_fetch: what a session says to a hook that fetches what is not there, and the line.
+        unknown_fetches: sentences on the hooks of which it is not known what they fetch.
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
@@ -138,6 +146,8 @@ class Trace:
     spec: Any = None
     error: Exception | None = None
     error_at: Place = NOWHERE
+    refused_fetch: tuple[Exception, Place] | None = None
+    unknown_fetches: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
@@ -178,7 +188,7 @@ class Workload(Protocol):
         return []
 
     def facts(self, traces: list[Trace], cores: int) -> list[Any]:
-        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        """What is known of each mode before a compilation: facts.py, for the rules of stage "read"."""
         return []
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:

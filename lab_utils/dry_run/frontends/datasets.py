@@ -8,7 +8,7 @@ from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import within
+from lab_utils.dry_run.trace.blame import STRINGS, UNKNOWN_SIZES, Fault, within
 from lab_utils.estimator import tf
 
 
@@ -61,25 +61,25 @@ def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
     """The finding for batches of a dataset that no TPU accepts."""
     if dataset is None:
         return None
-    if has(dataset, "TPU119"):
-        source = origin(dataset, "TPU119") or where
+    if has(dataset, STRINGS):
+        source = origin(dataset, STRINGS) or where
         return finding("TPU119", source, source="the dataset")
-    if has(dataset, "TPU102"):
-        return finding("TPU102", origin(dataset, "TPU102") or where)
+    if has(dataset, UNKNOWN_SIZES):
+        return finding("TPU102", origin(dataset, UNKNOWN_SIZES) or where)
     return None
 
 
-def has(dataset: Any, rule: str, batched: bool = True) -> bool:
-    """Whether a dataset's batches, or its examples, hold strings (TPU119) or unknown sizes (TPU102)."""
+def has(dataset: Any, fault: Fault, batched: bool = True) -> bool:
+    """Whether a dataset's batches, or its examples, hold STRINGS or UNKNOWN_SIZES."""
     specs = _specs(dataset)
-    if rule == "TPU119":
+    if fault is STRINGS:
         return any(spec.dtype == tf.string for spec in specs)
     inner = [spec.shape[1:] if batched and spec.shape.rank else spec.shape for spec in specs]
     scalars = batched and any(spec.shape.rank == 0 for spec in specs)
     return scalars or not all(shape.is_fully_defined() for shape in inner)
 
 
-def origin(dataset: Any, rule: str) -> Place:
+def origin(dataset: Any, fault: Fault) -> Place:
     """Where a dataset came to have what `has` says; NOWHERE where that is not known.
 
     The first on the way from its sources counts whose elements have the same types: records are strings
@@ -88,11 +88,11 @@ def origin(dataset: Any, rule: str) -> Place:
     line, batched = NOWHERE, True
     while dataset is not None:
         function = _tensorflow.function_of_dataset(dataset)
-        op = within(function, rule) if function is not None else None
+        op = within(function, fault) if function is not None else None
         line = place(op) if op is not None else line
         types, batched = _types(dataset), batched and "Batch" not in type(dataset).__name__
         before = _tensorflow.inputs_of_dataset(dataset)
-        dataset = next((d for d in before if _types(d) == types and has(d, rule, batched)), None)
+        dataset = next((d for d in before if _types(d) == types and has(d, fault, batched)), None)
     return line
 
 

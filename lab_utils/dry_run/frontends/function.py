@@ -8,6 +8,8 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
+from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts import FOR_AN_ESTIMATOR, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
@@ -17,8 +19,6 @@ from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.read.engine import Facts
-from lab_utils.dry_run.read.facts import FOR_AN_ESTIMATOR, StepFacts
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload

@@ -1,4 +1,4 @@
-"""Ops and types that a TPU lacks, or lacked: TPU202 to TPU208, TPU229."""
+"""Ops and types that a TPU lacks: TPU202 to TPU208."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,9 +6,9 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
@@ -126,11 +126,3 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
             continue  # refused already (TPU203)
         if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
             yield finding("TPU208", place(op), op=op.type)
-
-
-@rule("TPU229", needs=("ops", "old_program"))
-def data_dependent(ops: list[tf.Operation], old_program: bool) -> Iterator[Finding]:
-    """A note for each op whose result has as many rows as its data say; TensorFlow 1.x compiled none."""
-    for op in ops if old_program else ():
-        if op.type == "Where" or op.type.startswith("Unique"):
-            yield finding("TPU229", place(op), op=f"tf.{op.type.lower().removesuffix('v2')}")

@@ -3,20 +3,21 @@
 import inspect
 from typing import Any
 
+from lab_utils.common.source import Place
+from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.engine import Facts, Unavailable, fact
-from lab_utils.dry_run.read.flow import CoreProgram, Flow
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
+from lab_utils.dry_run.read.randomness import TRANSFER
 from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import in_words
-from lab_utils.dry_run.workload import Inputs, Observed, Trace
+from lab_utils.dry_run.session import at, in_words
+from lab_utils.dry_run.trace.messages import rule_of
+from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
-from lab_utils.port import contrib
-
-_STOPPED = "its graph could not be built: fix what trace found first"
 
 
 class EstimatorFacts(Facts):
@@ -30,12 +31,12 @@ class EstimatorFacts(Facts):
         steps: those of one call of train, None where they are not known.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
-        per_core_batch: of the mode; None where it does not divide.
         error: with which building the graph ended, if it did.
+        made_at: the learner's line that made the spec.
+        model_fn, input_fn: the functions that were called.
         summaries_of: the graph whose collections say which summaries the program knows to be dropped.
         api: what the program trains with.
         on_host: the runtime moves ops that a TPU lacks to the host.
-        old_program: it is one of TensorFlow 1, run with tf.contrib.
     """
 
     def __init__(
@@ -46,27 +47,69 @@ class EstimatorFacts(Facts):
         self._borrows, self._observed = inputs.borrows(trace.mode), observed
         self.cores, self.error = trace.cores, trace.error
         self.settings = _tpu_estimator.settings(estimator)
+        self.made_at, self.model_fn = trace.made_at, trace.model_fn
         self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
-        self.per_core_batch = trace.per_core_batch
         self.loop = self.settings.config.tpu_config.iterations_per_loop
         self.steps = observed.steps()
         self.address = observed.address or _tpu_estimator.address(estimator)
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
-        self.old_program = contrib.installed()
+        self.stopped_by = self._stopped_by()
+
+    def _stopped_by(self) -> str:
+        """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
+        if self._trace.refused_fetch is not None:
+            return "TPU115"
+        if self.error is None or elsewhere.reason(self.error):
+            return ""
+        return rule_of(self._trace)
+
+    def _why_not_built(self) -> str:
+        """Why there is no graph, and what to do first."""
+        if self.stopped_by:
+            return f"its graph could not be built: fix {self.stopped_by} first"
+        return elsewhere.reason(self.error) + at(self.error)
+
+    @fact
+    def calls(self) -> list[Call]:
+        """Those of the program, none where objects were handed over."""
+        return self._observed.calls
+
+    @fact
+    def refusal(self) -> Trace | None:
+        """The mode, where TPUEstimator or the program ended its graph with an error; else None."""
+        if self.error is not None and (why := elsewhere.reason(self.error)):
+            raise Unavailable(why + at(self.error))
+        ended = self.error is not None and self._trace.refused_fetch is None
+        return self._trace if ended else None
+
+    @fact
+    def refused_fetch(self) -> tuple[Exception, Place] | None:
+        """What a session says to the first hook that fetches what is not in its graph, and the line."""
+        if self._trace.refused_fetch is None:
+            if self.error is not None and self.stopped_by != "TPU115":
+                raise Unavailable(self._why_not_built())
+            if self._trace.unknown_fetches:
+                raise Unavailable(self._trace.unknown_fetches[0])
+        return self._trace.refused_fetch
+
+    @fact
+    def log(self) -> list[str]:
+        """TensorFlow's lines of level WARNING and above while the graph was built."""
+        return self._trace.log
 
     @fact
     def graph(self) -> Any:
         """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
         if self._trace.core_graph is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         return self._trace.core_graph
 
     @fact
     def spec(self) -> Any:
         """What model_fn returned."""
         if self._trace.spec is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         return self._trace.spec
 
     @fact
@@ -96,7 +139,7 @@ class EstimatorFacts(Facts):
     @fact
     def flow(self) -> Flow:
         """How features, variables and random numbers reach the variables' updates."""
-        return Flow(self.program)
+        return analyse(self.program, transfer=TRANSFER)
 
     @fact
     def averages_are_read(self) -> bool | None:
@@ -112,7 +155,7 @@ class EstimatorFacts(Facts):
     def pipeline(self) -> Pipeline:
         """What input_fn makes of the mode's batch size."""
         if self.error is not None and self._trace.core_graph is None:
-            raise Unavailable(_STOPPED)
+            raise Unavailable(self._why_not_built())
         if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
             raise Unavailable("it got no input_fn of its own")
         return self._called("called once more, input_fn raised")
@@ -140,7 +183,9 @@ class EstimatorFacts(Facts):
             return Pipeline.of(self._trace, self._estimator, self.input_fn, times=times)
         except Exception as error:  # whatever input_fn raises; it may hold an assertion of its own
             again = self.error is not None  # what stopped the graph, most likely
-            raise Unavailable(_STOPPED if again else f"{what} {in_words(error)}") from error
+            raise Unavailable(
+                self._why_not_built() if again else f"{what} {in_words(error)}"
+            ) from error
 
     @fact
     def functions_of_input(self) -> list[Any]:
