@@ -1,0 +1,78 @@
+"""The line where a program makes each layer of a Keras model: JAX then names it for what the layer computes.
+
+The layers that Keras brings are called from Keras alone: no line of the program is on the stack.
+"""
+
+import contextlib
+import functools
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+from unittest import mock
+
+from lab_utils.common import source
+from lab_utils.common.source import START, Place
+
+Line = tuple[str, int]  # a file, and the number of a line
+_made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
+
+
+def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
+    """Until `stack` is left, it is noted where the program makes what Keras computes with."""
+    init = keras.Operation.__init__
+
+    @functools.wraps(init)
+    def noted(self: Any, *arguments: Any, **options: Any) -> None:
+        init(self, *arguments, **options)
+        frame = sys._getframe(1)
+        while frame is not None and source.is_installed(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is not None:
+            _made[self] = frame.f_code.co_filename, frame.f_lineno
+
+    stack.enter_context(mock.patch.object(keras.Operation, "__init__", noted))
+
+
+def of(made: Any) -> Place:
+    """Where the program made a layer; NOWHERE where that was not noted."""
+    return source.place_of_line(*_made.get(made, ("", 0)))
+
+
+@contextlib.contextmanager
+def shown(keras: types.ModuleType) -> Iterator[None]:
+    """Context manager: what a layer computes stands at the line that made it."""
+    with contextlib.ExitStack() as stack:
+        for owner in (keras.Layer, keras.Operation):
+            call = _at_its_line(owner.__call__)
+            stack.enter_context(mock.patch.object(owner, "__call__", call))
+        yield
+
+
+def at(place: Place, function: Callable[[], Any]) -> Any:
+    """What `function` gives, with a line of the program on the stack."""
+    if not place.file or place.line is None:
+        return function()
+    return _call_at(str(START / place.file), place.line, function)
+
+
+def _at_its_line(call: Callable) -> Callable:
+    @functools.wraps(call)
+    def called(self: Any, *arguments: Any, **options: Any) -> Any:
+        function = functools.partial(call, self, *arguments, **options)
+        return _call_at(*_made[self], function) if self in _made else function()
+
+    return called
+
+
+def _call_at(file: str, line: int, function: Callable[[], Any]) -> Any:
+    names: dict[str, Any] = {"function": function}
+    exec(_code(file, line), names)
+    return names["result"]
+
+
+@functools.cache
+def _code(file: str, line: int) -> CodeType:
+    return compile("\n" * (line - 1) + "result = function()", file, "exec")
