@@ -96,6 +96,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
         address=calls.address,
         outside=calls.outside,
         trained_at=calls.trained_at,
+        fit=calls.given,
         not_checked=list(calls.not_checked),
     )
     if calls.after:
@@ -113,7 +114,9 @@ def of_recording(calls: "Recording", name: str) -> Target:
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
     }
-    data = next((inputs[mode] for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT) if mode in inputs), None)
+    data = next(
+        (inputs[mode] for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT) if mode in inputs), None
+    )
     if not data:
         raise CannotJudge(
             "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate or "

@@ -68,6 +68,7 @@ class Observed:
         address: where it looks for its TPU, "grpc://10.0.0.2:8470"; "" where it named no address.
         outside: where it made the Keras model that it trains, if it did so outside of strategy.scope().
         trained_at: where it fits that model, or runs the step of a loop.
+        fit: the arguments of that fit, by name; none of a loop.
         not_checked: sentences on what is left out.
         not_judged: the models that it trains or evaluates besides, and what to do: there is no verdict.
         not_covered: what it trains after the judged part, which the verdict does not cover.
@@ -78,6 +79,7 @@ class Observed:
     address: str = ""
     outside: Place = NOWHERE
     trained_at: Place = NOWHERE
+    fit: Mapping[str, Any] = field(default_factory=dict)
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)
@@ -92,12 +94,15 @@ class Observed:
         modes = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
         return next((mode for mode in modes if self.may_call(mode)), Mode.TRAIN)
 
-    def steps(self) -> int | None:
+    def steps(self, mode: Mode = Mode.TRAIN) -> int | None:
         """The most steps that one call of train asks of the judged input function; None: not known.
 
-        With max_steps, those count that earlier calls have trained.
+        With max_steps, those count that earlier calls have trained. Of another mode: the first call's.
         """
-        first = self.judged.get(Mode.TRAIN)
+        first = self.judged.get(mode)
+        if mode is not Mode.TRAIN:
+            steps = first.arguments.get("steps") if first else None
+            return steps if isinstance(steps, int) else None
         asked, reached = [], 0
         for call in self.calls if first else ():
             if call.mode is Mode.TRAIN and call.estimator.model_dir == first.estimator.model_dir:

@@ -1,4 +1,4 @@
-"""The line where a program makes each layer of a Keras model: JAX then names it for what the layer computes.
+"""The line where a program makes each layer of a Keras model: it is then named for what the layer computes.
 
 The layers that Keras brings are called from Keras alone: no line of the program is on the stack.
 """
@@ -22,7 +22,8 @@ _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
 
 def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
     """Until `stack` is left, it is noted where the program makes what Keras computes with."""
-    init = keras.Operation.__init__
+    kind = _computing(keras)[-1]
+    init = kind.__init__
 
     @functools.wraps(init)
     def noted(self: Any, *arguments: Any, **options: Any) -> None:
@@ -33,7 +34,12 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
         if frame is not None:
             _made[self] = frame.f_code.co_filename, frame.f_lineno
 
-    stack.enter_context(mock.patch.object(keras.Operation, "__init__", noted))
+    stack.enter_context(mock.patch.object(kind, "__init__", noted))
+
+
+def _computing(keras: types.ModuleType) -> tuple[type, ...]:
+    """The classes of what Keras calls to compute, the most general last: in Keras 2 layers only."""
+    return (keras.Layer, keras.Operation) if hasattr(keras, "Operation") else (keras.layers.Layer,)
 
 
 def of(made: Any) -> Place:
@@ -45,7 +51,7 @@ def of(made: Any) -> Place:
 def shown(keras: types.ModuleType) -> Iterator[None]:
     """Context manager: what a layer computes stands at the line that made it."""
     with contextlib.ExitStack() as stack:
-        for owner in (keras.Layer, keras.Operation):
+        for owner in _computing(keras):
             call = _at_its_line(owner.__call__)
             stack.enter_context(mock.patch.object(owner, "__call__", call))
         yield

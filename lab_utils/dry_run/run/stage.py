@@ -47,7 +47,9 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     """
     program, steps = session.program(), session.steps
     if session.mode is not Mode.TRAIN:
-        raise Skip(f"the program trains nothing, and the cores of {session.mode.activity} do not meet")
+        raise Skip(
+            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
+        )
     if program.partition is not None:
         raise Skip(
             "a JAX step runs on virtual devices as it is: with "
