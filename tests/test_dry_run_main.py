@@ -504,7 +504,7 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
         ("code", "%matplotlib inline\nimport tensorflow as tf\nif True:\n    !pip install x\n"),
         ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
     ), "train.ipynb")  # fmt: skip
-    assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [None, 3]
+    assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [32, 3]
     with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
     with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook"):

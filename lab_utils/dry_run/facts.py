@@ -9,8 +9,8 @@ from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.read import inputs as data
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.read.inputs import Pipeline
 from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
 from lab_utils.dry_run.read.training import reads_averages
@@ -294,8 +294,8 @@ class DatasetFacts(Facts):
     def asked(self) -> data.Asked | None:
         """How many batches fit asks of the dataset, where it is told how many make an epoch.
 
-        Keras begins anew in each epoch where that is just the dataset's length. Keras 3 begins anew also where
-        the data end, within an epoch.
+        Keras begins anew in each epoch where that is just the dataset's length. Keras 3 does so also where
+        the data end within an epoch.
         """
         steps = self._observed.fit.get("steps_per_epoch")
         if self.mode is not Mode.TRAIN or not isinstance(steps, int) or steps == self.batches:

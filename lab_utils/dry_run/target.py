@@ -119,8 +119,8 @@ def of_recording(calls: "Recording", name: str) -> Target:
     )
     if not data:
         raise CannotJudge(
-            "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate or "
-            "predict with other flags, give them after `--`"
+            "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate "
+            "or predict with other flags, give them after `--`"
         )
     return Target(subject.estimator, data, options, observed)
 

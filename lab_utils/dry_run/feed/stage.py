@@ -17,7 +17,7 @@ import psutil
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
 from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
-from lab_utils.dry_run.records import Cost, Feed, Finding, Mode
+from lab_utils.dry_run.records import Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.common import source
-from lab_utils.common.source import NOWHERE, Place
+from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.frontends import datasets, keras_jax_lines, keras_jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge

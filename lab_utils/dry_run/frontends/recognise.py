@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
+from lab_utils.dry_run.elsewhere import OWN_COPY
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
@@ -55,7 +56,7 @@ def workload_of(
         return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
         if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
-            raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
+            raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
         raise PlainEstimator(subject)
     if package := _keras_of(subject):
         backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"

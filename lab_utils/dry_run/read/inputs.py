@@ -6,6 +6,7 @@ input_fn is called once more a mode, in a graph of its own, as TPUEstimator call
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ _MOST_COUNTED = 200_000  # examples of files: counting them reads them
 _COUNTING = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=20_000)
 INPUT_FN, DATASET = "input_fn", "the dataset"  # where data come from, in words
 _REPEAT = (
-    "Repeat the training data (dataset.repeat() before batch()), or ask for no more steps. In evaluation make "
-    "eval_batch_size no larger than the number of examples, and ask for number of examples // eval_batch_size "
-    "steps. In prediction omit drop_remainder: TPUEstimator itself pads the last batch."
+    "Repeat the training data (dataset.repeat() before batch()), or ask for no more steps. In evaluation "
+    "make eval_batch_size no larger than the number of examples, and ask for number of examples // "
+    "eval_batch_size steps. In prediction omit drop_remainder: TPUEstimator itself pads the last batch."
 )
 _REPEAT_DATASET = (
     "Repeat the dataset (dataset.repeat() before batch()), or leave out steps_per_epoch: fit then reads all "
@@ -98,7 +99,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Link:
-    """A dataset of an input pipeline: what it does ("Batch", "ParallelMap"), and the program's line, if known."""
+    """A dataset of an input pipeline: what it does ("Batch", "ParallelMap"), and its line, if known."""
 
     kind: str
     where: Place
@@ -186,7 +187,7 @@ def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     drops = bool(tf.get_static_value(_input(op, "drop_remainder")))
     source = op.inputs[0].op
     step = int(size) * pipeline.batches_a_step
-    return LastBatch(step, drops, lambda: number_of_examples(source), place(op))
+    return LastBatch(step, drops, partial(number_of_examples, source), place(op))
 
 
 def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch | None:
@@ -194,8 +195,8 @@ def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch |
     for each in _chain(dataset):
         size, drops = _tensorflow.batches_of_dataset(each)
         if size is not None:
-            source = _tensorflow.inputs_of_dataset(each)[0]
-            return LastBatch(size, drops, lambda: size_of_dataset(source), where)
+            count = partial(size_of_dataset, _tensorflow.inputs_of_dataset(each)[0])
+            return LastBatch(size, drops, count, where)
     return None
 
 

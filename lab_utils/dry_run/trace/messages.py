@@ -201,6 +201,13 @@ def _has_strayed(trace: Trace, match: Match) -> bool:
     return _strayed_metric(trace, match) is not None
 
 
+def _of_loop(trace: Trace, match: Match) -> Place:
+    """The line of the loop that a message names, else the one that the exception passed through."""
+    loop = _tensorflow.find_operation(trace.core_graph, f"{match['loop']}/LoopCond")
+    line = place(loop).source_line if loop is not None else NOWHERE
+    return line if line.file else place(trace.error) or _of_model(trace, match)
+
+
 def _of_metric(trace: Trace, match: Match) -> Place:
     return place(_strayed_metric(trace, match)) or _of_model(trace, match)
 
@@ -417,6 +424,13 @@ MESSAGES = (
         where=_of_host_function,
     ),
     Message("TPU118", "", when=_captures, facts=_function),
+    Message(
+        "TPU199",
+        r"maximum_iterations was not passed .*'(?P<loop>[^']+)/while_context'",
+        facts=_other,
+        where=_of_loop,
+        by_error=False,
+    ),
     # What the model made of a size that is None: the line of the model is not to blame.
     Message(
         "TPU101",
