@@ -131,6 +131,7 @@ FRAMES = {
         labels=lambda names: tf.cast(names["labels"](), tf.float32),
     ),
     "TPU230": frames.fitted,
+    "TPU232": frames.dataset_of_keras,
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU302": {

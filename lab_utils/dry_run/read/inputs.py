@@ -414,15 +414,15 @@ def remainder(batch: LastBatch | None, steps: int | None) -> Iterator[Finding]:
         yield finding("TPU225", batch.where, left=left, examples=int(number), what=what)
 
 
-@rule("TPU232", needs=("unsized", "place_of_batches"), modes=(Mode.TRAIN,))
-def no_fixed_size(batch: LastBatch | None, where: Place) -> Iterator[Finding]:
+@rule("TPU232", needs=("unsized",), modes=(Mode.TRAIN,))
+def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
     if batch is None:
         return
     examples, last = batch.examples(), "a last, shorter batch"
     if examples not in (None, float("inf")) and (rest := int(examples % batch.size)):
         last = f"the last batch, of {rest}"
-    yield finding("TPU232", where, size=batch.size, last=last)
+    yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))

@@ -6,7 +6,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 jax.config.update("jax_num_cpu_devices", 8)
-mesh = jax.make_mesh((8,), ("data",))
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
 
 
 def loss(weights, batch):
@@ -15,8 +15,8 @@ def loss(weights, batch):
 
 @jax.jit
 def step(weights, batch):
-    shares = jax.shard_map(loss, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())  # <- TPU343
-    return weights - 0.1 * jax.grad(shares)(weights, batch)
+    shares = jax.shard_map(loss, mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+    return weights - 0.1 * jax.grad(shares)(weights, batch)  # <- TPU343
 
 
 def port():

@@ -15,4 +15,4 @@ with strategy().scope():
     model.compile("sgd", loss)
 data = tf.data.Dataset.from_tensor_slices((pictures, labels)).shuffle(200)
 data = data.batch(64) if FAULTY else data.batch(64, drop_remainder=True)
-model.fit(data, epochs=2)  # <- TPU101
+model.fit(data, epochs=2)  # <- TPU232

@@ -1,4 +1,16 @@
-from ported import EVAL, FAULTY, estimator, eval_input, logits_of, loss_of, spec, tf, tpu, train_input, v1
+from ported import (
+    EVAL,
+    FAULTY,
+    estimator,
+    eval_input,
+    logits_of,
+    loss_of,
+    spec,
+    tf,
+    tpu,
+    train_input,
+    v1,
+)
 
 
 def mean_cost(labels, costs):

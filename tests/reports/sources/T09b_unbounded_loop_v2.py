@@ -1,5 +1,6 @@
 from ported import FAULTY, estimator, logits_of, spec, tf, train_input, v1
 
+
 def ponder(state):
     weight = v1.get_variable("ponder", [8, 8])
     bound = {} if FAULTY else {"maximum_iterations": 6}
@@ -11,7 +12,9 @@ def ponder(state):
     )
     return state
 
+
 def model_fn(features, labels, mode, params):
     return spec(mode, labels, logits_of(ponder(features)))
+
 
 estimator(model_fn).train(train_input, max_steps=100)

@@ -8,7 +8,9 @@ def model_fn(features, labels, mode, params):
         v1.summary.scalar("loss", loss)
         merged = v1.summary.merge_all()
         hooks.append(
-            v1.train.SummarySaverHook(100, output_dir="/nonexistent", summary_op=merged)  # <- TPU115
+            v1.train.SummarySaverHook(
+                100, output_dir="/nonexistent", summary_op=merged
+            )  # <- TPU115
         )
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=minimize(loss), training_hooks=hooks)
 

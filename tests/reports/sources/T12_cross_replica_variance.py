@@ -33,9 +33,12 @@ def model_fn(features, labels, mode, params):
 
 
 def input_fn(params):
-    pictures = np.random.RandomState(0).randn(64, 8, 8, 3).astype(np.float32)
-    pictures *= np.linspace(0.1, 4, 64).astype(np.float32)[:, None, None, None]
-    data = tf.data.Dataset.from_tensor_slices((pictures, np.arange(64, dtype=np.int32) % 4))
+    pictures = np.random.RandomState(0).randn(640, 8, 8, 3).astype(np.float32)
+    pictures *= np.linspace(0.1, 4, 640).astype(np.float32)[:, None, None, None]
+    pictures += np.random.RandomState(1).randn(640, 1, 1, 3).astype(np.float32) * 3
+    data = tf.data.Dataset.from_tensor_slices(
+        (pictures, np.arange(640, dtype=np.int32) % 4)
+    ).shuffle(640)
     return data.repeat().batch(params["batch_size"], drop_remainder=True)
 
 

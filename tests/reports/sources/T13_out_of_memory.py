@@ -1,6 +1,6 @@
 from ported import FAULTY, arrays, estimator, spec, tf, v1
 
-BATCH = 65536 if FAULTY else 64
+BATCH = 262144 if FAULTY else 64
 
 
 def input_fn(params):

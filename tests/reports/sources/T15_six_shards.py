@@ -1,7 +1,11 @@
-from ported import FAULTY, config, model_fn, tpu, train_input
+from ported import FAULTY, model_fn, tpu, train_input
 
 shards = {"num_shards": 6 if FAULTY else 8}
+settings = tpu.TPUConfig(iterations_per_loop=10, **shards)  # <- TPU129
 port = tpu.TPUEstimator(
-    model_fn, config=config(**shards), use_tpu=True, train_batch_size=6 if FAULTY else 8
+    model_fn,
+    config=tpu.RunConfig(tpu_config=settings),
+    use_tpu=True,
+    train_batch_size=6 if FAULTY else 8,
 )
 port.train(train_input, max_steps=100)

@@ -11,7 +11,7 @@ def keep(row, label, text):
 def input_fn(params):
     rows, labels = arrays()
     data = tf.data.Dataset.from_tensor_slices((rows, labels, [f"word {n}" for n in labels]))
-    data = data.map(keep)
+    data = data.map(keep)  # <- TPU119
     return data.shuffle(512).repeat().batch(params["batch_size"], drop_remainder=True)
 
 
