@@ -1,6 +1,6 @@
-"""Programs after public bug reports of ports to TPUs: the fault is named at its line, the mended program is clean.
+"""Programs after public bug reports: the fault is named at its line, the mended program is clean.
 
-Each program of reports/sources is written here, from what a report says: with FAULTY in the environment it has
+Each program of reports/sources was written after a report: with FAULTY in the environment it has
 the report's fault, without it is mended. reports/README.md says which report, and what is said of it.
 """
 

@@ -222,7 +222,7 @@ class EstimatorFacts(Facts):
         return data.place_of_batches(self.pipeline, self.input_fn)
 
 
-FOR_AN_ESTIMATOR = "these rules are asked for a TPUEstimator only"
+FOR_AN_ESTIMATOR = "no rule reads this of a program of this kind"
 
 
 class DatasetFacts(Facts):

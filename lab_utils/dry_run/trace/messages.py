@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
-from lab_utils.dry_run.advice import advice
+from lab_utils.dry_run.advice import SUMMARIES, advice
 from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.lower.errors import shortened
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import blame
@@ -355,7 +356,11 @@ MESSAGES = (
         where=_of_host_function,
     ),
     Message("TPU115", FETCH),
-    Message("TPU206", r"MergeSummary.* in a while loop", facts=lambda *_: {"op": "tf.summary"}),
+    Message(
+        "TPU206",
+        r"MergeSummary.* in a while loop",
+        facts=lambda *_: {"op": "tf.summary", **SUMMARIES[Api.ESTIMATOR]},
+    ),
     Message("TPU117", r"scaffold_fn returns None", where=_of_host_function),
     Message(
         "TPU118",

@@ -14,12 +14,12 @@ def carry_out(session: Session) -> str:
     """Stage "trace"; returns its detail.
 
     Raises:
-        Skip: the subject is not a TPUEstimator.
+        Skip: the subject is not a TPUEstimator, which alone has graphs of several modes.
         Elsewhere: this machine lacks what building the first graph takes.
     """
     traces = session.traces()
     if not traces:
-        raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
+        raise Skip("the step of this program is traced when it is compiled")
     session.add(_once(session.apply_rules()))
     for trace in traces:
         if trace.borrowed_input:

@@ -8,7 +8,7 @@ WIDTH = 12288 if os.environ.get("FAULTY") else 1024
 optimizer = optax.adam(1e-3)
 
 
-@jax.jit
+@jax.jit  # <- TPU303
 def step(state, batch):
     weights, moments = state
 

@@ -10,7 +10,7 @@ FAULTY = bool(os.environ.get("FAULTY"))
 @jax.jit
 def step(state, batch):
     gradient = jax.grad(lambda w: jnp.mean(jnp.square(batch @ w)))(state["weights"])
-    size = state["size"] * jnp.float32(0.99)
+    size = state["size"] * jnp.float32(0.99)  # <- TPU242
     return {"weights": state["weights"] - size * gradient, "size": size}
 
 

@@ -14,7 +14,7 @@ def step(x, y):
         if not FAULTY:
             loss = tf.nn.compute_average_loss(costs, global_batch_size=64)
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # <- TPU403
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # <- TPU403
     return loss
 
 
