@@ -9,13 +9,14 @@ import subprocess
 import sys
 
 import nbformat
+import numpy as np
 import psutil
 import pytest
 
 from lab_utils.common import source
 from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import dry_run, progress, rules, target
-from lab_utils.dry_run.frontends import cells, recorder
+from lab_utils.dry_run.frontends import cells, datasets, recorder
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.estimator import tf
 
@@ -421,12 +422,38 @@ KERAS_1 = """
          r"starts `python.* \(train.py:3\)"),
         ("import os\nos.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')",
          r"starts `python.* \(train.py:2\)"),
+        # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
+        ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("from tensorflow.python.keras.layers.gone import Layer",
+         r"cannot be checked here: .*import from tensorflow.keras\)"),
+        ("import mesh_tensorflow as mtf", "cannot be checked here: .*lays a model over the cores by its own"),
+        ("from tensorflow.python.ops import array_ops\nclass TPUEstimator:\n    gone = array_ops.gone",
+         r"cannot be checked here: .*train.py is a copy of TPUEstimator.*import tf.compat.v1.estimator.tpu"),
     ],
 )  # fmt: skip
 def test_a_program_that_cannot_be_judged_says_why_with_its_place(text, message, loaded, tmp_path):
     (tmp_path / "net.py").write_text("x = 1\nx = = 2\n")
     with pytest.raises(target.CannotJudge, match=message):
         loaded(text)
+
+
+class Rows(tf.keras.utils.Sequence):
+    """Batches that Python makes, as directory iterators are."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        return np.full([64, 8], float(number)), np.zeros([64], np.int32)
+
+
+@pytest.mark.parametrize("given", [Rows, lambda: iter([Rows()[0], Rows()[1], Rows()[2]])])
+def test_batches_that_python_makes_are_a_dataset_in_their_order(given):
+    dataset = datasets.of_python(given())
+    rows, labels = dataset.element_spec
+    assert (rows.dtype, labels.dtype, rows.shape.as_list()) == (tf.float32, tf.int32, [None, 8])
+    assert [float(rows[0, 0]) for rows, _ in dataset] == [0, 1, 2]
+    assert datasets.of_python(np.zeros([64, 8])) is None
 
 
 def test_an_encoding_with_which_python_does_not_start_is_refused(tmp_path, capsys):

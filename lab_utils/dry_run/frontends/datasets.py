@@ -99,6 +99,9 @@ def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
     if has(dataset, STRINGS):
         source = origin(dataset, STRINGS) or where
         return finding("TPU119", source, source=f"the dataset ({_names_of_strings(dataset)})")
+    composite = tf.RaggedTensorSpec, tf.SparseTensorSpec
+    if any(isinstance(spec, composite) for spec in _specs(dataset)):
+        return finding("TPU128", where, source="the dataset")
     if has(dataset, UNKNOWN_SIZES):
         return finding("TPU102", origin(dataset, UNKNOWN_SIZES) or where)
     return None

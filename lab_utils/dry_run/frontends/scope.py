@@ -91,4 +91,7 @@ def _weights(model: Any) -> list[Any]:
         weights = model.weights if model is not None else []
     except ValueError:
         return []
-    return [each if isinstance(each, tf.Variable) else each.value for each in weights]
+    own = [
+        each if isinstance(each, tf.Variable) else getattr(each, "value", None) for each in weights
+    ]
+    return [each for each in own if each is not None]  # a vocabulary is none, and stands among them

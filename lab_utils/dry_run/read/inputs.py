@@ -417,7 +417,7 @@ def remainder(batch: LastBatch | None, steps: int | None) -> Iterator[Finding]:
 @rule("TPU232", needs=("unsized",), modes=(Mode.TRAIN,))
 def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
-    if batch is None:
+    if batch is None or batch.drops:  # what is mapped over batches has lost their size
         return
     examples, last = batch.examples(), "a last, shorter batch"
     if examples not in (None, float("inf")) and (rest := int(examples % batch.size)):

@@ -379,6 +379,7 @@ MESSAGES = (
     Message(
         "TPU128",
         r"convert (a|elements of) SparseTensor|RaggedTensor' object has no",
+        facts=lambda *_: {"source": "input_fn"},
         where=_of_input(blame.SPARSE),
     ),
     Message(

@@ -14,7 +14,7 @@ def step(state, batch):
     mean = jnp.mean(batch, 0)
     if not os.environ.get("FAULTY"):
         mean = jax.lax.pmean(mean, "cores")
-    average = 0.9 * average + 0.1 * mean
+    average = 0.9 * average + 0.1 * mean  # <- TPU246
     gradient = jax.grad(lambda w: jnp.mean(jnp.square((batch - mean) @ w)))(weights)
     return weights - 0.1 * jax.lax.pmean(gradient, "cores"), average
 

@@ -14,7 +14,7 @@ def step(weights, batch):
         own = jnp.mean(jnp.square(batch @ weights))
         return jax.lax.psum(own, "cores") if os.environ.get("FAULTY") else own
 
-    return weights - 0.1 * jax.lax.pmean(jax.grad(cost)(weights), "cores")
+    return weights - 0.1 * jax.lax.pmean(jax.grad(cost)(weights), "cores")  # <- TPU403
 
 
 def port():
