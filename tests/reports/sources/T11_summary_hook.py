@@ -7,11 +7,8 @@ def model_fn(features, labels, mode, params):
     if FAULTY:
         v1.summary.scalar("loss", loss)
         merged = v1.summary.merge_all()
-        hooks.append(
-            v1.train.SummarySaverHook(
-                100, output_dir="/nonexistent", summary_op=merged
-            )  # <- TPU115
-        )
+        saver = v1.train.SummarySaverHook(9, output_dir="/none", summary_op=merged)  # <- TPU115
+        hooks.append(saver)
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=minimize(loss), training_hooks=hooks)
 
 

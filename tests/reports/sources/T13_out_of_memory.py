@@ -8,8 +8,8 @@ def input_fn(params):
     return data.batch(params["batch_size"], drop_remainder=True)
 
 
-def model_fn(features, labels, mode, params):
-    wide = tf.nn.softmax(v1.layers.dense(features, 65536))  # <- TPU303
+def model_fn(features, labels, mode, params):  # <- TPU303
+    wide = tf.nn.softmax(v1.layers.dense(features, 65536))
     return spec(mode, labels, v1.layers.dense(tf.tanh(wide), 8))
 
 

@@ -1,4 +1,9 @@
-from ported import FAULTY, model_fn, tpu, train_input
+from ported import FAULTY, logits_of, spec, tpu, train_input
+
+
+def model_fn(features, labels, mode, params):
+    return spec(mode, labels, logits_of(features))
+
 
 shards = {"num_shards": 6 if FAULTY else 8}
 settings = tpu.TPUConfig(iterations_per_loop=10, **shards)  # <- TPU129
