@@ -121,6 +121,14 @@ def test_no_arrow_back(module):
     assert not back, f"{module} imports {back}, of a layer that is not below its own"
 
 
+def test_no_frontend_imports_a_stage():
+    """A frontend gives facts; which rules apply follows from what they need."""
+    for module, targets in ARROWS.items():
+        if module.startswith("lab_utils.dry_run.frontends."):
+            stages = {target for target in targets if target.endswith(".stage")}
+            assert not stages, f"{module} imports {stages}"
+
+
 def test_no_circle():
     left = {module: set(targets) for module, targets in ARROWS.items()}
     while leaves := {module for module, targets in left.items() if not targets & left.keys()}:

@@ -70,6 +70,37 @@ def test_a_hook_that_fetches_a_tensor_of_the_loop_is_named(loops):
     assert ("not fetchable" if loops == 1 else "equal to current graph") in found.message
 
 
+def test_a_consequence_is_told_only_where_its_cause_is_not():
+    """With version 1 control flow TPUEstimator itself asks for the CrossShardOptimizer, as read does."""
+
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    v1.disable_control_flow_v2()
+    try:
+        only_trains = make(model_fn, use_tpu=True, eval_on_tpu=False, predict_batch_size=None)
+        [alone] = report_of(only_trains).findings
+        both = dry_run(only_trains, DATA, stages=["trace", "read"], progress=False)
+    finally:
+        v1.enable_control_flow_v2()
+    assert (alone.rule, alone.because_of) == ("TPU199", "TPU201")
+    assert [found.rule for found in both.findings] == ["TPU201"]
+
+
+def test_a_graph_that_could_not_be_built_names_the_rule_to_fix_first():
+    def model_fn(features, labels, mode, params):
+        return dense(tf.reshape(features, [7, 6]), labels, mode, params)
+
+    port = make(model_fn, eval_batch_size=None, predict_batch_size=None)
+    report = dry_run(port, DATA, stages=["trace", "read", "compile"], progress=False)
+    [said] = [said for said in report.not_checked if said.startswith("TPU115, ")]
+    assert said.endswith("of training: its graph could not be built: fix TPU199 first.")
+    assert report.stages[2].detail.endswith("could not be built: fix TPU199 first")
+
+
 class Asking(v1.train.SessionRunHook):
     """Asks in before_run as the test says."""
 
