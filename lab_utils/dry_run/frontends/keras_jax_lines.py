@@ -22,18 +22,18 @@ _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
 
 def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
     """Until `stack` is left, it is noted where the program makes what Keras computes with."""
-    init = keras.Operation.__init__
+    new = keras.Operation.__new__  # Keras reads the signature of __init__
 
-    @functools.wraps(init)
-    def noted(self: Any, *arguments: Any, **options: Any) -> None:
-        init(self, *arguments, **options)
+    def noted(kind: type, *arguments: Any, **options: Any) -> Any:
+        made = new(kind, *arguments, **options)
         frame = sys._getframe(1)
         while frame is not None and source.is_installed(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is not None:
-            _made[self] = frame.f_code.co_filename, frame.f_lineno
+            _made[made] = frame.f_code.co_filename, frame.f_lineno
+        return made
 
-    stack.enter_context(mock.patch.object(keras.Operation, "__init__", noted))
+    stack.enter_context(mock.patch.object(keras.Operation, "__new__", staticmethod(noted)))
 
 
 def of(made: Any) -> Place:
