@@ -7,6 +7,7 @@ of JAX is. The arrays have the shardings of the keras.distribution that the prog
 import contextlib
 import inspect
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -15,10 +16,12 @@ from typing import Any
 import jax
 import keras
 
-from lab_utils.common.source import Place, is_installed, place
+from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_jax_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
+from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
@@ -28,10 +31,15 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
 
 _SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
+_LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
 _PYTHON = (
     "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
     "boolean index."
 )
+
+
+# Of a message of JAX: lines on which of Keras' functions was traced.
+_OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
 
 
 class KerasJaxWorkload(JaxWorkload):
@@ -58,7 +66,7 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
-        self.is_pmap = False
+        self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError) as error:
@@ -174,11 +182,24 @@ class KerasJaxWorkload(JaxWorkload):
 
     @cached_property
     def _traces(self) -> list[Any]:
-        if rules_of_keras.has_strings(self.data.first):
+        if self.data.has_strings:
             raise InputUnfit("the batch holds strings")
         calls = self.examples
-        with self._as_in_fit():
+        self._check_layouts()
+        with self._as_in_fit(), effects.noted() as self._effects:
             return [self._traced(call) for call in calls]
+
+    def _check_layouts(self) -> None:
+        """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
+        variables = [variable for part in self._state for variable in part]
+        for variable, (name, array) in zip(variables, self._variables.items(), strict=True):
+            if array.sharding is None:
+                continue
+            spec, mesh = tuple(array.sharding.spec), dict(array.sharding.mesh.shape)
+            try:
+                sharded.local_shape(array.shape, spec, mesh, name)
+            except sharded.IndivisibleAxis as error:
+                raise NotJax(error, self._made(variable) or self.where, _LAYOUT) from error
 
     def _build(self) -> None:
         """Makes the variables, where the program has not.
@@ -201,12 +222,15 @@ class KerasJaxWorkload(JaxWorkload):
     def _refusal(self, error: Exception) -> CannotLower:
         if reason := process.newer_jax():
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
-        return NotJax(error, self.where, _PYTHON)
+        refused = NotJax(error, self.where, _PYTHON)
+        refused.args = (_OF_JAX.sub("", str(refused)),)
+        return refused
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """What the model, its distribution and its batches tell, and what the step's jaxpr does."""
         findings = list(self._findings(cores))
         try:
+            findings += self._of_model(cores)
             of_jaxpr, sentences = super().read(traces, cores)
         except (CannotLower, InputUnfit) as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
@@ -214,12 +238,38 @@ class KerasJaxWorkload(JaxWorkload):
                 raise
             findings += [refused] if refused else []
             return findings, ["TPU240 to TPU244: the step could not be traced."]
-        return [*findings, *of_jaxpr], sentences
+        return [*findings, *of_jaxpr, *self._effects], sentences
 
     def _findings(self, cores: int) -> Iterator[Finding]:
         axis = self.distribution.batch_dim_name if self.distribution else ""
         mesh, where = self._mesh(cores), self.feed_place
         yield from rules_of_keras.of_batches(self.data, axis, mesh, where)
+
+    def _of_model(self, cores: int) -> Iterator[Finding]:
+        """What the built model and its distribution tell."""
+        where, layers = self.where, _keras.layers(self.model)
+        yield from rules_of_keras.of_policy(layers, where)
+        yield from rules_of_keras.of_compilation(self.model, layers, where)
+        if self.distribution is None:
+            return
+        mesh = self._mesh(cores)
+        yield from rules_of_keras.of_devices(math.prod(mesh.values()), cores, self.topology, where)
+        early = [v for part in self._state[:2] for v in part if _keras.built_sharding(v) is None]
+        yield from rules_of_keras.of_variables({v.path: self._made(v) for v in early}, where)
+        if layout_map := _keras.layout_map(self.distribution):
+            paths = [v.path for part in self._state[:2] for v in part]
+            paths += [f"{layer.path}/output" for layer in layers]
+            patterns = lines.of_patterns(layout_map)
+            yield from rules_of_keras.of_layouts(patterns, paths, where)
+
+    def _made(self, variable: Any) -> Place:
+        """Where the program made the innermost layer that holds a variable."""
+        holders = [
+            layer
+            for layer in _keras.layers(self.model)
+            if any(held is variable for held in layer.variables)
+        ]
+        return next((place for place in map(lines.of, reversed(holders)) if place), NOWHERE)
 
     def _mesh(self, cores: int) -> dict[str, int]:
         """The sizes of the mesh's axes, as it is laid on the cores; {} without a distribution."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
+
+_NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
 
 
 @dataclass(eq=False)
@@ -76,6 +79,21 @@ class FitData:
         """
         batches = self._first_few
         return batches[:-1] if self._ends_short else batches
+
+    @cached_property
+    def has_strings(self) -> bool:
+        """Whether they hold text, as arrays of strings or of Python's objects.
+
+        Raises:
+            Exception: whatever reading them raises.
+        """
+        try:
+            leaves = jax.tree.leaves(self.first[:1])
+        except (TypeError, ValueError) as error:
+            if not _NO_NUMBERS.search(str(error)):
+                raise
+            return True
+        return any(getattr(leaf.dtype, "kind", "") in "USO" for leaf in leaves)
 
     @cached_property
     def _first_few(self) -> list[Any]:

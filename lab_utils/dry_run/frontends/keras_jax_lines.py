@@ -14,10 +14,13 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.common.source import START, Place
+from lab_utils.common.source import NOWHERE, START, Place
+from lab_utils.dry_run.frontends.caller import caller
 
 Line = tuple[str, int]  # a file, and the number of a line
 _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
+# By the id of a LayoutMap, which has no hash: itself, so that the id stays its own, and lines by keys.
+_patterns: dict[int, tuple[Any, dict[str, Place]]] = {}
 
 
 def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
@@ -34,6 +37,20 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
         return made
 
     stack.enter_context(mock.patch.object(keras.Operation, "__new__", staticmethod(noted)))
+    set_layout = keras.distribution.LayoutMap.__setitem__
+
+    def noted_layout(self: Any, key: str, layout: Any) -> None:
+        set_layout(self, key, layout)
+        _patterns.setdefault(id(self), (self, {}))[1][key] = caller()
+
+    layouts = mock.patch.object(keras.distribution.LayoutMap, "__setitem__", noted_layout)
+    stack.enter_context(layouts)
+
+
+def of_patterns(layout_map: Any) -> dict[str, Place]:
+    """The keys of a LayoutMap, each with the line that sets it; NOWHERE where that was not noted."""
+    lines = _patterns.get(id(layout_map), (None, {}))[1]
+    return {key: lines.get(key, NOWHERE) for key in layout_map}
 
 
 def of(made: Any) -> Place:
