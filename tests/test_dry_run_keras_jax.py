@@ -15,6 +15,33 @@ from lab_utils.dry_run.records import Stage
 
 HERE = pathlib.Path(__file__).parent
 PORTS = wrong_keras_jax.PORTS
+NAMES = """
+import keras, inspect
+import numpy as np
+from lab_utils.dry_run.private import keras as names
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile("adam", "mse")
+rows = np.zeros([10, 3], "float32")
+options = {"batch_size": 4, "steps_per_epoch": None, "class_weight": None}
+adapter = names.adapter(rows, rows[:, :2], None, shuffle=True, **options)
+assert adapter.num_batches == 3 and adapter.has_partial_batch and adapter.partial_batch_size == 2, "DataAdapter"
+batch = next(iter(adapter.get_jax_iterator()))
+assert batch[0].shape == (4, 3), "get_jax_iterator"
+assert names.without_validation(rows, rows, None, 0.5)[0].shape == (5, 3), "train_validation_split"
+with names.one_copy(lambda name: name.replace("tpu", "cpu")):
+    names.build(model, batch)
+    assert keras.distribution.DeviceMesh((1,), ["batch"], ["tpu:0"]).backend_mesh, "_to_backend_device"
+kernel = model.trainable_variables[0]
+assert len(model.optimizer.variables) == 6, "_symbolic_build"
+assert names.built_sharding(kernel).mesh.shape == {"batch": 1}, "_layout"
+assert len(names.layers(model)) >= 2, "_flatten_layers"
+layout = keras.distribution.LayoutMap(keras.distribution.DeviceMesh((1,), ["batch"]))
+parallel = keras.distribution.ModelParallel(layout_map=layout)
+assert names.layout_map(parallel) is layout, "_layout_map"
+assert list(inspect.signature(model.train_step).parameters) == ["state", "data"], "train_step"
+print("as before")
+"""
 PAGES = [each for each in snippets() if each.rule in keras_jax_frames.FRAMES]
 
 
@@ -65,3 +92,13 @@ def test_code_of_a_page(page, judge):
     told = judge(stages, page=page.rule, side=page.side, number=page.number)
     found = {rule for rule, *_ in told["findings"]}
     assert (page.rule in found) == (page.side == "Wrong"), told["text"]
+
+
+def test_the_names_of_keras_have_not_moved():
+    variables = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", NAMES], cwd=HERE.parent, env=os.environ | variables, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    moved = f"see lab_utils/dry_run/private/keras.py: {ran.stderr[-1500:]}"
+    assert ran.stdout.strip().endswith("as before"), moved

@@ -1,6 +1,7 @@
 """What of a dataset no TPU accepts, and the line of the mapped function that brings it in."""
 
 import math
+import re
 from typing import Any
 
 from lab_utils.common.figures import counted
@@ -26,6 +27,23 @@ def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
         return dataset
     size = int(tf.nest.flatten(first)[0].shape[0])
     return dataset.unbatch().batch(size, drop_remainder=True)
+
+
+# Datasets with the batches of the one behind them, though perhaps in another order or more than once.
+_SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Shuffle)\w*Dataset")
+
+
+def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
+    """Examples of a last, shorter batch of a dataset; 0 where there is none, None where it is not known."""
+    if all(spec.shape.rank and spec.shape[0] is not None for spec in _specs(dataset)):
+        return 0
+    while _SAME_BATCHES.match(type(dataset).__name__):
+        (dataset,) = _tensorflow.inputs_of_dataset(dataset)
+    sources = _tensorflow.inputs_of_dataset(dataset)
+    size = _tensorflow.batch_of_dataset(dataset)
+    if size is None or len(sources) != 1 or (count := int(sources[0].cardinality())) < 0:
+        return None
+    return count % size if count > size else 0
 
 
 def share_of(batch: int, cores: int) -> int:

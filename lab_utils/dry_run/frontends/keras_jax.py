@@ -31,6 +31,10 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
 
 _SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
+_NOT_READ = (
+    "TPU201 to TPU230 on gradients, metrics and input pipelines, which are read of programs of TensorFlow; "
+    "and evaluation and prediction of the model, which are not lowered."
+)
 _LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
 _PYTHON = (
     "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
@@ -231,14 +235,18 @@ class KerasJaxWorkload(JaxWorkload):
         findings = list(self._findings(cores))
         try:
             findings += self._of_model(cores)
-            of_jaxpr, sentences = super().read(traces, cores)
+            of_jaxpr, _ = super().read(traces, cores)
         except (CannotLower, InputUnfit) as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
             if not findings and not refused:
                 raise
             findings += [refused] if refused else []
-            return findings, ["TPU240 to TPU244: the step could not be traced."]
-        return [*findings, *of_jaxpr, *self._effects], sentences
+            return findings, [_NOT_READ, "TPU240 to TPU244: the step could not be traced."]
+        return [*findings, *of_jaxpr, *self._effects], [_NOT_READ, *self._not_known()]
+
+    def _not_known(self) -> Iterator[str]:
+        if self.data.is_pipeline and self.data.rest is None:
+            yield "Whether the last batch of an epoch is shorter than the others (TPU243, TPU250)."
 
     def _findings(self, cores: int) -> Iterator[Finding]:
         axis = self.distribution.batch_dim_name if self.distribution else ""

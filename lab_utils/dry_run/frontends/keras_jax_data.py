@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from lab_utils.dry_run.elsewhere import Elsewhere
+from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
@@ -146,6 +147,8 @@ class FitData:
         if hasattr(self.x, "num_batches"):  # a PyDataset: its last batch may have been its first
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
+        if hasattr(self.x, "element_spec"):
+            return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:
                 return self.adapter.partial_batch_size if self.adapter.has_partial_batch else 0

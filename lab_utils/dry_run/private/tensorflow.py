@@ -200,6 +200,12 @@ def inputs_of_dataset(dataset: Any) -> list[Any]:
     return list(dataset._inputs())
 
 
+def batch_of_dataset(dataset: Any) -> int | None:
+    """The size of the batches that a dataset makes itself; None where it makes none."""
+    size = getattr(dataset, "_batch_size", None) if "Batch" in type(dataset).__name__ else None
+    return None if size is None else int(size)
+
+
 def functions_of_dataset(dataset: Any) -> list[Any]:
     """The graphs of the functions that a dataset calls by itself: to map, to filter, to generate."""
     functions = (getattr(value, "function", None) for value in vars(dataset).values())
