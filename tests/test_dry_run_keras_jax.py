@@ -25,7 +25,7 @@ model.compile("adam", "mse")
 rows = np.zeros([10, 3], "float32")
 options = {"batch_size": 4, "steps_per_epoch": None, "class_weight": None}
 adapter = names.adapter(rows, rows[:, :2], None, shuffle=True, **options)
-assert adapter.num_batches == 3 and adapter.has_partial_batch and adapter.partial_batch_size == 2, "DataAdapter"
+assert (adapter.num_batches, adapter.partial_batch_size) == (3, 2), "DataAdapter"
 batch = next(iter(adapter.get_jax_iterator()))
 assert batch[0].shape == (4, 3), "get_jax_iterator"
 assert names.without_validation(rows, rows, None, 0.5)[0].shape == (5, 3), "train_validation_split"
