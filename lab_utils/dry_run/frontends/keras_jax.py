@@ -83,12 +83,12 @@ class KerasJaxWorkload(JaxWorkload):
 
     @property
     def where(self) -> Place:
-        """The line that a finding on the whole step stands at: the program's train_step, class, or fit."""
+        """The line of a finding on the whole step: of the program's own train_step, its fit, or its call."""
         kind = type(self.model)
-        methods = map(inspect.unwrap, (kind.train_step, kind.compute_loss, kind.call))
-        own = (method for method in methods if not is_installed(method.__code__.co_filename))
-        method = next(own, None)
-        return place(method) if method else self.observed.trained_at or Place(text=self.model.name)
+        fit = self.observed.trained_at
+        steps = map(_own_line, (kind.train_step, kind.compute_loss))
+        made = _own_line(kind.call) or Place(text=self.model.name)
+        return next(filter(None, steps), fit or made)
 
     @cached_property
     def inner(self) -> Any:
@@ -309,6 +309,12 @@ class KerasJaxWorkload(JaxWorkload):
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The batches as fit reads them."""
         return nullcontext((_Sizes(self.data) if self.data.is_pipeline else None, None))
+
+
+def _own_line(method: Any) -> Place:
+    """Where a method is defined; NOWHERE where Keras, or another package, defines it."""
+    function = inspect.unwrap(method)
+    return NOWHERE if is_installed(function.__code__.co_filename) else place(function)
 
 
 class _Sizes:
