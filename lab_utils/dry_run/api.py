@@ -33,6 +33,8 @@ def dry_run(
     serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
+    state_argnums: int | Sequence[int] | None = None,
+    batch_argnums: int | Sequence[int] | None = None,
     cache: bool = True,
     progress: bool = True,
     ignore: Sequence[str] = (),
@@ -53,6 +55,8 @@ def dry_run(
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
+        state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its results
+            replace, and which hold the examples. Left out, the arguments' structures and shapes must tell it.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
         ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
@@ -80,7 +84,11 @@ def dry_run(
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
             topology=topology,
-            mesh_axes=mesh_axes,
+            of_jax={
+                "mesh_axes": mesh_axes,
+                "state_argnums": state_argnums,
+                "batch_argnums": batch_argnums,
+            },
         )
         workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:

@@ -51,6 +51,11 @@ def is_callback(equation: Any) -> bool:
     return any(part in equation.primitive.name for part in _CALLBACKS)
 
 
+def is_of_gradient(equation: Any) -> bool:
+    """Whether reverse-mode differentiation made an equation of a jaxpr."""
+    return "transpose(" in str(equation.source_info.name_stack)
+
+
 def place(equation: Any) -> Place:
     """The caller's line that made an equation of a jaxpr."""
     stack = equation.source_info.traceback
