@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.program import Comparison, Program
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.estimator import tf
 
@@ -194,6 +194,13 @@ class Workload(Protocol):
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
         """The train step of `cores` cores, and of one with the same random numbers; None if some differ."""
+
+    def comparison(self, share: int) -> Comparison:
+        """A step of JAX for virtual cores, with a part 1/`share` of its batch.
+
+        Raises:
+            CannotLower: it cannot be run here.
+        """
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The input pipeline as one host reads it (None where there is none), and its batch size."""

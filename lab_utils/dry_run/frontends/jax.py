@@ -16,7 +16,7 @@ import jax
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import jax_calls
+from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import (
@@ -27,8 +27,9 @@ from lab_utils.dry_run.lower.errors import (
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import Api, Comparison, Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
+from lab_utils.dry_run.read import mapped as read_mapped
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
@@ -55,12 +56,6 @@ class NotJax(CannotLower):
         message = str(self)
         facts = {"reason": shortened(message), "hint": self.hint}
         return finding("TPU343", self.where, message=message, **facts)
-
-
-_NOT_READ = (
-    "The input pipeline of a JAX step, and the scale of its gradients on several cores: no rule reads "
-    "them."
-)
 
 
 class JaxWorkload(Workload):
@@ -106,9 +101,10 @@ class JaxWorkload(Workload):
     def _seen(self) -> tuple[dict[int, int], set[int]]:
         """What the program's own calls show, by numbers of arrays: which come back, and which are new."""
         jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
-        numbers = recorded and recorded.numbers(len(jaxpr.invars), jax_calls.is_array)
-        if not numbers or len(recorded.given) != len(jaxpr.outvars):
+        if not recorded or len(recorded.given) != len(jaxpr.outvars):
             return {}, set()
+        leaves = jax.tree.leaves(recorded.calls[0])
+        numbers = jax_calls.leaf_numbers(leaves, len(jaxpr.invars)) or {}
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
         return pairs, {numbers[n] for n in recorded.new if n in numbers}
 
@@ -170,9 +166,14 @@ class JaxWorkload(Workload):
         """What the step's jaxpr tells."""
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
-        findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        findings += read_jaxpr.read(self._traces[0], self.state, self.where, self.is_pmap)
-        return findings, [_NOT_READ]
+        statics = [] if one_cache else [jax_calls.statics(*call) for call in self.calls]
+        findings = read_jaxpr.changing(
+            self._traces, self.where, one_cache=one_cache, statics=statics
+        )
+        findings += read_jaxpr.read(self._traces[0], self.state, self.where)
+        jaxpr = self._traces[0].jaxpr.jaxpr
+        findings += read_mapped.read(jaxpr, self.state, self.where, is_pmap=self.is_pmap)
+        return findings, []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -219,6 +220,26 @@ class JaxWorkload(Workload):
         variables = self._traces[0].jaxpr.jaxpr.invars
         shapes = [variables[number].aval.shape for number in self.batch]
         return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
+
+    def comparison(self, share: int) -> Comparison:
+        """The step for virtual cores of this machine, with a part 1/`share` of its batch.
+
+        Raises:
+            Incomparable: it cannot be run here.
+        """
+        step, call = self.calls[0]
+        traced, roles = self._traces[0], jax_cores.Roles(self.state, self.batch)
+        if not isinstance(step, partial):
+            step, call = partial(step), call
+        whole = (call, step.keywords)
+
+        def trace(_: Any, arguments: tuple) -> Any:
+            args, kwargs = arguments
+            return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
+
+        return jax_cores.comparison(
+            step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
+        )
 
     def _mapper(self, jaxpr: Any) -> str:
         if "shard_map" not in read_jaxpr.primitives(jaxpr):

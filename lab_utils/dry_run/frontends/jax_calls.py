@@ -77,6 +77,24 @@ def trace(step: Callable, call: tuple) -> Any:
         return _as_inner_asks(*_arrays_alone(step, call))
 
 
+def statics(step: Callable, call: tuple) -> list[Any]:
+    """What a call gives that is a constant of its compiled program: what is no array for Equinox or pmap.
+
+    What jax.pmap takes as an array it would not take as a constant.
+    """
+    inner, bound, keywords = unbound(step)
+    others = [leaf for leaf in jax.tree.leaves((bound, call, keywords)) if not is_array(leaf)]
+    if hasattr(inner, "donate_first"):
+        return others
+    if not others or not is_pmap(inner):
+        return []
+    try:
+        _as_inner_asks(step, call)
+    except Exception:
+        return others
+    return []
+
+
 def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Whether a call computes gradients: it then is a step of training, or a part of one.
 
@@ -164,6 +182,22 @@ def _zeros(shape: Any) -> Any:
             impl=jax.random.key_impl(shape),
         )
     return jax.numpy.zeros(shape.shape, shape.dtype)
+
+
+def leaf_numbers(leaves: list[Any], count: int) -> dict[int, int] | None:
+    """By the number of a call's leaf that of the array that JAX traces; None where it is not known.
+
+    `count` is how many it traces: all leaves, or those that are arrays, or arrays and numbers.
+    """
+
+    def may_be(leaf: Any) -> bool:
+        return is_array(leaf) or isinstance(leaf, int | float | complex)
+
+    for kept in (lambda leaf: True, is_array, may_be):
+        numbers = [n for n, leaf in enumerate(leaves) if kept(leaf)]
+        if len(numbers) == count:
+            return {leaf: number for number, leaf in enumerate(numbers)}
+    return None
 
 
 def is_pmap(function: Callable) -> bool:

@@ -65,24 +65,6 @@ class Step:
     def __str__(self) -> str:
         return f"{self.name} ({self.where.position})"
 
-    def numbers(self, count: int, is_array: Callable[[Any], bool]) -> dict[int, int] | None:
-        """By the number of an argument's leaf that of the array that JAX traces; None where it is not known.
-
-        `count` is how many it traces: all leaves, or those that are arrays, or arrays and numbers.
-        """
-        import jax
-
-        leaves = jax.tree.leaves(self.calls[0])
-
-        def may_be(leaf: Any) -> bool:
-            return is_array(leaf) or isinstance(leaf, int | float | complex)
-
-        for kept in (lambda leaf: True, is_array, may_be):
-            numbers = [n for n, leaf in enumerate(leaves) if kept(leaf)]
-            if len(numbers) == count:
-                return {leaf: number for number, leaf in enumerate(numbers)}
-        return None
-
 
 @dataclass
 class Steps:

@@ -49,6 +49,16 @@ class ChildFailed(RuntimeError):
     """The child process ended without a result; the message holds the last lines that it wrote."""
 
 
+# A line of a traceback that names the exception; XLA's own messages go on after it.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
+
+
+def exception_line(error: ChildFailed) -> str:
+    """The line of what the child said last that names its exception, else its last line."""
+    lines = str(error).splitlines()
+    return next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
+
+
 class NoRoom(RuntimeError):
     """This machine has too little memory or disk for the child: that says nothing about the program."""
 

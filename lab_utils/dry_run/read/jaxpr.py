@@ -1,5 +1,6 @@
 """What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again."""
 
+import contextlib
 import itertools
 import math
 import re
@@ -16,8 +17,6 @@ from lab_utils.dry_run.rules import finding, some
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _MOST_NAMES = 4
-# How the names of primitives begin that join what the cores hold.
-_COLLECTIVE = re.compile(r"psum|pmax|pmin|ppermute|all_|reduce_scatter|ragged_all|unreduced")
 _HLO_NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float64": "f64"}
 # jax.lax.Precision, and the DotAlgorithmPresets that round less.
 _PRECISE = re.compile(r"HIGH|F32_|F64_|TF32_|BF16_BF16_F32_X")
@@ -41,33 +40,11 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             yield from equations(body)
 
 
-def read(
-    traced: Any, state: list[tuple[int, int]], where: Place, is_pmap: bool
-) -> list[Finding]:
+def read(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line, `state` as of state_numbers."""
     jaxpr = traced.jaxpr.jaxpr
     findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    if is_pmap and state:
-        findings += _apart(jaxpr, where)
     return [*findings, *_state(jaxpr, state, where)]
-
-
-def _apart(jaxpr: Any, where: Place) -> list[Finding]:
-    """TPU245 where no array that a pmapped step of training returns depends on a collective.
-
-    A loss, of one element a core, is not among them: it may be averaged to be shown.
-    """
-    mapped = (equation for equation in equations(jaxpr) if equation.primitive.name == "shard_map")
-    body = next(inner(next(mapped)))
-    needed = {var for var in body.outvars if var.aval.size > 1 and not hasattr(var, "val")}
-    for equation in reversed(body.eqns):
-        if needed.isdisjoint(equation.outvars):
-            continue
-        names = {equation.primitive.name}.union(*map(primitives, inner(equation)))
-        if any(map(_COLLECTIVE.match, names)):
-            return []
-        needed |= {var for var in equation.invars if not hasattr(var, "val")}
-    return [finding("TPU245", where)]
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -278,10 +255,30 @@ def _is_weak(aval: Any) -> bool:
     return getattr(aval, "weak_type", False)
 
 
-def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Finding]:
+def _different(statics: Sequence[Sequence[Any]]) -> int:
+    """How many of the calls' static values differ."""
+    kinds: list[Sequence[Any]] = []
+    for values in statics:
+        if not any(_equal(values, kind) for kind in kinds):
+            kinds.append(values)
+    return len(kinds)
+
+
+def _equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    if len(some) != len(others):
+        return False
+    with contextlib.suppress(Exception):  # of a comparison of the learner's own classes
+        return all(a is b or bool(a == b) for a, b in zip(some, others, strict=True))
+    return True
+
+
+def changing(
+    traces: Sequence[Any], where: Place, *, one_cache: bool, statics: Sequence[Sequence[Any]] = ()
+) -> list[Finding]:
     """TPU243 where example calls differ in what JAX compiles for: structure, shapes, types, static values.
 
-    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr.
+    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr. `statics`: of
+    each call the values that are constants of its program, where that is known otherwise.
     """
     kinds = [tuple(str(var.aval) for var in traced.jaxpr.jaxpr.invars) for traced in traces]
     structures = [_tracing.trees(traced)[0] for traced in traces]
@@ -294,6 +291,8 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
         rows = [(name, dict.fromkeys(column)) for name, column in columns]
         what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
     elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
+        what = "the value of a static argument"
+    elif (programs := _different(statics)) > 1:
         what = "the value of a static argument"
     else:
         return []
