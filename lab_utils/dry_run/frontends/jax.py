@@ -35,10 +35,24 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_BRANCH = "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
+_BRANCH = (
+    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes as "
+    "static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their mesh axis."
+)
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
     "jnp.mean; jnp.nonzero and jnp.unique take size=."
+)
+# JAX's words for what it cannot lower for a platform.
+_NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
+_INSTEAD = {
+    "eig": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+    "schur": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+    "hessenberg": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+}
+_ON_THE_HOST = (
+    "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
+    "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
 )
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
@@ -157,6 +171,10 @@ class JaxWorkload(Workload):
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
         if reason := process.newer_jax():
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
+        if lacking := _NO_RULE.search(str(error)):
+            name = lacking[1]
+            hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
+            return NotJax(error, self.where, hint.replace(": Otherwise compute", ": compute"))
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
