@@ -165,8 +165,10 @@ class Workload(Protocol):
         framework, backend: what it is written with, and what computes it: "Keras 3" and "TensorFlow".
         feed_place: the learner's own place of the input pipeline.
         observed: what a run of its program has shown.
+        no_feed: why there is no input pipeline to measure, where there is none.
     """
 
+    no_feed: str = "an example batch was given, and no input pipeline"
     name: str
     framework: str
     backend: str = "TensorFlow"

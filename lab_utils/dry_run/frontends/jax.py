@@ -106,6 +106,8 @@ class JaxWorkload(Workload):
         self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
+        if self.recorded:
+            self.no_feed = "the program's loop brings the batches, and it was stopped at its first steps"
 
     @cached_property
     def _traces(self) -> list[Any]:
@@ -339,6 +341,4 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
 
 def _is_key(aval: Any) -> bool:
     """Whether an array is a random key, or the numbers of one."""
-    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
-        return True
-    return aval.dtype == "uint32" and aval.shape in ((2,), (4,))
+    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape in ((2,), (4,)))

@@ -176,11 +176,10 @@ def _copy(array: Any) -> Any:
 
 
 def _zeros(shape: Any) -> Any:
-    if jax.dtypes.issubdtype(shape.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(
-            jax.numpy.zeros(jax.eval_shape(jax.random.key_data, shape).shape, "uint32"),
-            impl=jax.random.key_impl(shape),
-        )
+    if _jax.is_key(shape):
+        numbers = jax.eval_shape(jax.random.key_data, shape)
+        data = jax.numpy.zeros(numbers.shape, numbers.dtype)
+        return jax.random.wrap_key_data(data, impl=_jax.key_kind(shape))
     return jax.numpy.zeros(shape.shape, shape.dtype)
 
 

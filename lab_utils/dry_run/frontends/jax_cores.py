@@ -146,7 +146,7 @@ def _made_up(values: list[Any], roles: Roles) -> list[np.ndarray]:
     def value(number: int, given: Any) -> np.ndarray:
         if not isinstance(given, jax.ShapeDtypeStruct):
             return _plain(given)
-        if jax.dtypes.issubdtype(given.dtype, jax.dtypes.prng_key):
+        if _jax.is_key(given):
             given = jax.eval_shape(jax.random.key_data, given)
         if "float" not in str(given.dtype):
             high = 1 if number in state else 2
@@ -165,7 +165,7 @@ def _is_constant(value: Any) -> bool:
 
 def _plain(value: Any) -> np.ndarray:
     """An array of NumPy; the numbers of a random key."""
-    if hasattr(value, "dtype") and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+    if hasattr(value, "dtype") and _jax.is_key(value):
         value = jax.random.key_data(value)
     return np.asarray(value)
 
@@ -178,7 +178,7 @@ def _exported(traced: Any, values: list[np.ndarray]) -> Exported:
         raise Incomparable(f"JAX cannot export it for this machine: {lines[0]:.200}") from error
     avals = [variable.aval for variable in traced.jaxpr.jaxpr.invars]
     typed = [
-        value if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key) else value.astype(aval.dtype)
+        value if _jax.is_key(aval) else value.astype(aval.dtype)
         for value, aval in zip(values, avals, strict=True)
     ]
     return Exported(blob, mesh, typed)

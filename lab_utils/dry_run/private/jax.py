@@ -110,7 +110,7 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
 
 def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:
     """Shape and type of an array as the compiler sees it."""
-    if _is_key(aval):
+    if is_key(aval):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
     return tuple(aval.shape), str(aval.dtype)
 
@@ -187,7 +187,7 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
         Exception: whatever JAX cannot export.
     """
     jaxpr, variables = traced.jaxpr, traced.jaxpr.jaxpr.invars
-    impls = [jax.random.key_impl(var.aval) if _is_key(var.aval) else None for var in variables]
+    impls = [key_kind(var.aval) if is_key(var.aval) else None for var in variables]
 
     def of_arrays(*arrays: Any) -> list[Any]:
         whole = [
@@ -195,7 +195,7 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
             for array, impl in zip(arrays, impls, strict=True)
         ]
         results = jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *whole)
-        return [jax.random.key_data(each) if _is_key(each) else each for each in results]
+        return [jax.random.key_data(each) if is_key(each) else each for each in results]
 
     shapes = [jax.ShapeDtypeStruct(*_numbers(variable.aval)) for variable in variables]
     shardings = _export_shardings(traced)
@@ -248,8 +248,14 @@ def _debugging_left_out() -> Iterator[None]:
         table.update(before)
 
 
-def _is_key(aval: Any) -> bool:
+def is_key(aval: Any) -> bool:
+    """Whether an array, or the shape of one, is of random keys."""
     return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
+
+
+def key_kind(aval: Any) -> str:
+    """The generator of a random key, by the name that jax.random takes: "threefry2x32"."""
+    return aval.dtype._impl.name
 
 
 def wishes(traced: Any) -> dict[int, Wish]:
