@@ -15,8 +15,10 @@ from typing import Any
 
 import jax
 import keras
+import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_jax_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
@@ -25,7 +27,7 @@ from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Program
+from lab_utils.dry_run.program import Api, Comparison, Program
 from lab_utils.dry_run.read import keras_jax as rules_of_keras
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
@@ -155,9 +157,41 @@ class KerasJaxWorkload(JaxWorkload):
         return getattr(layout, "backend_layout", layout)
 
     @cached_property
-    def examples(self) -> list[tuple]:
-        """The arguments of the first calls, as shapes."""
-        return [(self._variables, batch) for batch in map(self._abstract, self.data.first)]
+    def calls(self) -> list[tuple]:
+        """The step with the arguments of the first calls, as shapes."""
+        batches = map(self._abstract, self.data.first)
+        return [(self.step, (self._variables, batch)) for batch in batches]
+
+    @cached_property
+    def state(self) -> list[tuple[int, int]]:
+        """Pairs (number of a variable's array, number of the result that is its new value)."""
+        first = len(self._traces[0].jaxpr.jaxpr.outvars) - len(self._names)
+        return [(number, first + number) for number in range(len(self._names))]
+
+    @cached_property
+    def batch(self) -> set[int]:
+        """The numbers of the arrays that hold examples: all but the variables."""
+        return set(range(len(self._names), len(self._traces[0].jaxpr.jaxpr.invars)))
+
+    def comparison(self, share: int) -> Comparison:
+        """The step for virtual cores of this machine, with the model's own values and its first batch.
+
+        Raises:
+            Incomparable: it cannot be run here.
+        """
+        whole = [variable for part in self._state for variable in part]
+        values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
+        roles = jax_cores.Roles(self.state, self.batch)
+
+        def trace(step: Any, call: tuple) -> Any:
+            with self._as_in_fit():
+                return self._traced(step, (self._variables, self._abstract(call[1])))
+
+        call = values, self.data.first[0]
+        with self._as_in_fit():
+            return jax_cores.comparison(
+                self.step, call, self._traces[0], trace, roles, is_pmap=False, share=share
+            )
 
     def _abstract(self, batch: Any) -> Any:
         def array(leaf: Any) -> Any:
@@ -188,10 +222,10 @@ class KerasJaxWorkload(JaxWorkload):
     def _traces(self) -> list[Any]:
         if self.data.has_strings:
             raise InputUnfit("the batch holds strings")
-        calls = self.examples
+        calls = self.calls
         self._check_layouts()
         with self._as_in_fit(), effects.noted() as self._effects:
-            return [self._traced(call) for call in calls]
+            return [self._traced(*call) for call in calls]
 
     def _check_layouts(self) -> None:
         """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
@@ -224,8 +258,8 @@ class KerasJaxWorkload(JaxWorkload):
             raise NotJax(error, place(type(self.model).train_step), _SIGNATURE) from error
 
     def _refusal(self, error: Exception) -> CannotLower:
-        if reason := process.newer_jax():
-            return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
+        if process.newer_jax() or "not found for platform tpu" in str(error):
+            return super()._refusal(error)
         refused = NotJax(error, self.where, _PYTHON)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
