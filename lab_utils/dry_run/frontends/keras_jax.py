@@ -37,6 +37,7 @@ _NOT_READ = (
     "TPU201 to TPU230 on gradients, metrics and input pipelines, which are read of programs of TensorFlow; "
     "and evaluation and prediction of the model, which are not lowered."
 )
+_PLAIN = "Fix the error at the line named: it would stop fit on a TPU too."
 _LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
 _PYTHON = (
     "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
@@ -75,7 +76,7 @@ class KerasJaxWorkload(JaxWorkload):
         self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, LookupError) as error:
             raise TypeError(f"fit does not take these data: {error}") from error
 
     @property
@@ -260,7 +261,8 @@ class KerasJaxWorkload(JaxWorkload):
     def _refusal(self, error: Exception) -> CannotLower:
         if process.newer_jax() or "not found for platform tpu" in str(error):
             return super()._refusal(error)
-        refused = NotJax(error, self.where, _PYTHON)
+        of_jax = type(error).__module__.startswith("jax")
+        refused = NotJax(error, self.where, _PYTHON if of_jax else _PLAIN)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 
