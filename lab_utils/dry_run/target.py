@@ -59,11 +59,11 @@ def load(target: str) -> Target:
     return Target(*parts)
 
 
-def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
+def load_main(name: str, arguments: Sequence[str], cores: int = 8, step: str = "") -> Target:
     """Runs the program in the file or the module `name` with its own flags, up to its training.
 
     The target is the Estimator that it made, its input function, and the others as options; or its Keras
-    model and dataset.
+    model and dataset; or its step of JAX, with the calls of it. `step` names the one that is meant.
 
     Raises:
         CannotJudge: there is no such program, or it raises or ends before it calls an Estimator.
@@ -71,7 +71,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     from lab_utils.dry_run.frontends import recorder
 
     try:
-        calls = recorder.record(_program(name), arguments, cores)
+        calls = recorder.record(_program(name), arguments, cores, step)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -101,8 +101,10 @@ def of_recording(calls: "Recording", name: str) -> Target:
     )
     if calls.after:
         observed.not_checked.append(f"What {name} does after that: {calls.after}.")
+    observed.not_covered = calls.later_trainings
+    if calls.step:
+        return Target(calls.step.function, calls.step, {}, observed)
     if calls.fit:
-        observed.not_covered = calls.later_trainings
         return Target(*calls.fit, {}, observed)
     subject = calls.subject
     others = (model for model in calls.models if model is not subject)

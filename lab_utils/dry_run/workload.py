@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.program import Comparison, Program
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.estimator import tf
 
@@ -180,8 +180,10 @@ class Workload(Protocol):
         framework, backend: what it is written with, and what computes it: "Keras 3" and "TensorFlow".
         feed_place: the learner's own place of the input pipeline.
         observed: what a run of its program has shown.
+        no_feed: why there is no input pipeline to measure, where there is none.
     """
 
+    no_feed: str = "an example batch was given, and no input pipeline"
     name: str
     framework: str
     backend: str = "TensorFlow"
@@ -209,6 +211,13 @@ class Workload(Protocol):
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
         """The train step of `cores` cores, and of one with the same random numbers; None if some differ."""
+
+    def comparison(self, share: int) -> Comparison:
+        """A step of JAX for virtual cores, with a part 1/`share` of its batch.
+
+        Raises:
+            CannotLower: it cannot be run here.
+        """
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The input pipeline as one host reads it (None where there is none), and its batch size."""

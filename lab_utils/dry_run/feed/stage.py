@@ -34,7 +34,7 @@ def carry_out(session: Session) -> str:
     where = session.workload.feed_place
     with session.workload.feed(session.cores) as (pipeline, batch_size):
         if pipeline is None:
-            raise Skip("an example batch was given, and no input pipeline")
+            raise Skip(session.workload.no_feed)
         try:
             session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
             feed, idle = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab_utils.common import source
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.frontends import cells
+from lab_utils.dry_run.frontends import cells, jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -52,6 +52,7 @@ class Recording:
     Attributes:
         models: those of the Estimators that it called.
         fit: a Keras model, or the step of a loop, and the dataset that it is trained with.
+        step: the step of a program of JAX, with its calls.
         calls: in words, in their order: "train(max_steps=1000)".
         of_estimators: those of them that were made on Estimators.
         address: the first grpc:// address at which it looked for a TPU; "" for none.
@@ -68,6 +69,7 @@ class Recording:
 
     models: list[Model] = field(default_factory=list)
     fit: tuple[Any, Any] | None = None
+    step: jax_runs.Step | None = None
     calls: list[str] = field(default_factory=list)
     of_estimators: list[Call] = field(default_factory=list)
     address: str = ""
@@ -149,6 +151,23 @@ class Recording:
             self.fit, self.outside, self.given = (model, dataset), outside, given
             self.trained_at = caller()
         raise Enough("it needs a trained model")
+
+    def note_steps(self, steps: jax_runs.Steps) -> None:
+        """Notes the step of JAX that a program trains with, unless it has called what trains otherwise.
+
+        Raises:
+            CannotJudge: several may be meant.
+        """
+        if self.calls:
+            trains = [step for step in steps.found if step.computes_gradients]
+            self.not_checked += [f"What it computes with JAX: {step}." for step in trains]
+            return
+        self.step = steps.chosen()
+        if self.step is not None:
+            self.calls.append(self.step.name)
+            self.trained_at = self.step.called_at
+            others = (step for step in steps.found if step is not self.step)
+            self.later_trainings = [f"{step}" for step in others if step.computes_gradients]
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -26,6 +27,10 @@ from lab_utils.estimator import tf, v1
 # arguments of fit.
 Note = Callable[..., None]
 
+_TF_KERAS = (
+    "it uses tf.keras with KERAS_BACKEND={backend}: write `import keras` in place of tf.keras, which is "
+    "Keras 2 in the dry run"
+)
 _OTHER_BACKEND = (
     "it uses Keras on {backend} (KERAS_BACKEND): only Keras on TensorFlow and on JAX can be judged"
 )
@@ -49,16 +54,20 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
 
         def replace(model: type, module: ModuleType) -> None:
             def noted(subject: Any, given: dict[str, Any], call: str) -> None:
-                chosen = module.backend.backend() if module.__name__ == "keras" else "tensorflow"
+                is_keras_3 = module.__name__ == "keras"
+                chosen = module.backend.backend() if is_keras_3 else "tensorflow"
                 if chosen == "jax":
                     note(subject, keras_jax_runs.data(module, given), call, NOWHERE)
-                if (
-                    os.environ.get("KERAS_BACKEND") != backend
-                ):  # the program's, which tf.keras follows
-                    chosen = os.environ.get("KERAS_BACKEND") or chosen
                 if chosen != "tensorflow":
                     raise CannotJudge(_OTHER_BACKEND.format(backend=chosen))
-                given["begins_anew"] = module.__name__ == "keras"
+                asked = os.environ.get("KERAS_BACKEND")
+                if asked not in (
+                    backend,
+                    None,
+                    "tensorflow",
+                ):  # the program's, which tf.keras follows
+                    raise CannotJudge(_TF_KERAS.format(backend=asked))
+                given["begins_anew"] = is_keras_3
                 note(subject, _dataset(**given), call, scope.outside(subject), given)
 
             stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
@@ -76,7 +85,10 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
         keras_jax_lines.note(tf.keras, stack)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
-        stack.enter_context(on_import({"keras": imported}))
+        actions = {"keras": imported}
+        if "jax" not in sys.modules:  # the program may ask for its devices before it imports Keras
+            actions["jax"] = functools.partial(keras_jax_runs.give_devices, cores=cores)
+        stack.enter_context(on_import(actions))
         try:
             yield
         except ImportError as error:  # of a backend that is not installed here

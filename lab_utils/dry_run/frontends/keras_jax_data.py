@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,12 @@ import jax
 import numpy as np
 
 from lab_utils.dry_run.elsewhere import Elsewhere
+from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
+
+_NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
 
 
 @dataclass(eq=False)
@@ -78,6 +82,21 @@ class FitData:
         return batches[:-1] if self._ends_short else batches
 
     @cached_property
+    def has_strings(self) -> bool:
+        """Whether they hold text, as arrays of strings or of Python's objects.
+
+        Raises:
+            Exception: whatever reading them raises.
+        """
+        try:
+            leaves = jax.tree.leaves(self.first[:1])
+        except (TypeError, ValueError) as error:
+            if not _NO_NUMBERS.search(str(error)):
+                raise
+            return True
+        return any(getattr(leaf.dtype, "kind", "") in "USO" for leaf in leaves)
+
+    @cached_property
     def _first_few(self) -> list[Any]:
         with contextlib.closing(iter(self)) as epoch:
             return list(itertools.islice(epoch, FEW))
@@ -128,6 +147,8 @@ class FitData:
         if hasattr(self.x, "num_batches"):  # a PyDataset: its last batch may have been its first
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
+        if hasattr(self.x, "element_spec"):
+            return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:
                 return self.adapter.partial_batch_size if self.adapter.has_partial_batch else 0

@@ -14,32 +14,51 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.common.source import START, Place
+from lab_utils.common.source import NOWHERE, START, Place
+from lab_utils.dry_run.frontends.caller import caller
 
 Line = tuple[str, int]  # a file, and the number of a line
 _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
+# By the id of a LayoutMap, which has no hash: itself, so that the id stays its own, and lines by keys.
+_patterns: dict[int, tuple[Any, dict[str, Place]]] = {}
 
 
 def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
     """Until `stack` is left, it is noted where the program makes what Keras computes with."""
     kind = _computing(keras)[-1]
-    init = kind.__init__
+    new = kind.__new__  # Keras reads the signature of __init__
 
-    @functools.wraps(init)
-    def noted(self: Any, *arguments: Any, **options: Any) -> None:
-        init(self, *arguments, **options)
+    def noted(kind: type, *arguments: Any, **options: Any) -> Any:
+        made = new(kind, *arguments, **options)
         frame = sys._getframe(1)
         while frame is not None and source.is_installed(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is not None:
-            _made[self] = frame.f_code.co_filename, frame.f_lineno
+            _made[made] = frame.f_code.co_filename, frame.f_lineno
+        return made
 
-    stack.enter_context(mock.patch.object(kind, "__init__", noted))
+    stack.enter_context(mock.patch.object(kind, "__new__", staticmethod(noted)))
+    if not hasattr(keras, "distribution"):
+        return
+    set_layout = keras.distribution.LayoutMap.__setitem__
+
+    def noted_layout(self: Any, key: str, layout: Any) -> None:
+        set_layout(self, key, layout)
+        _patterns.setdefault(id(self), (self, {}))[1][key] = caller()
+
+    layouts = mock.patch.object(keras.distribution.LayoutMap, "__setitem__", noted_layout)
+    stack.enter_context(layouts)
 
 
 def _computing(keras: types.ModuleType) -> tuple[type, ...]:
     """The classes of what Keras calls to compute, the most general last: in Keras 2 layers only."""
     return (keras.Layer, keras.Operation) if hasattr(keras, "Operation") else (keras.layers.Layer,)
+
+
+def of_patterns(layout_map: Any) -> dict[str, Place]:
+    """The keys of a LayoutMap, each with the line that sets it; NOWHERE where that was not noted."""
+    lines = _patterns.get(id(layout_map), (None, {}))[1]
+    return {key: lines.get(key, NOWHERE) for key in layout_map}
 
 
 def of(made: Any) -> Place:

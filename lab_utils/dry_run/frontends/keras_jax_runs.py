@@ -8,10 +8,17 @@ from unittest import mock
 from lab_utils.dry_run.frontends import keras_jax_lines
 
 
+def give_devices(jax: types.ModuleType, cores: int) -> None:
+    """JAX has `cores` virtual devices of the CPU, if it has not started yet."""
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", cores)
+
+
 def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) -> None:
     """Until `stack` is left, JAX has `cores` virtual devices, which stand for a TPU's, and lines are noted.
 
-    Called when the program has imported Keras, and before it can have asked for a device.
+    Called when the program has imported Keras.
     """
     import jax
 
@@ -19,9 +26,7 @@ def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) ->
         keras as _keras,
     )  # which a program on TensorFlow need not have
 
-    jax.config.update("jax_platforms", "cpu")
-    with contextlib.suppress(RuntimeError):  # JAX has started with the devices that it has
-        jax.config.update("jax_num_cpu_devices", cores)
+    give_devices(jax, cores)
     devices = jax.devices
 
     def of_tpu(backend: Any = None) -> list[Any]:

@@ -53,18 +53,18 @@ def layers(model: Any) -> list[Any]:
 
 @contextmanager
 def one_copy(of_tpu: Callable[[str], str]) -> Iterator[None]:
-    """Context manager: variables lie on one device, whatever their layouts, which they keep.
+    """Context manager: variables and batches lie on one device, whatever their layouts, which they keep.
 
     Eight virtual devices would hold eight copies of a large model. `of_tpu` gives the name of the device
     here that stands for one of a TPU, such as "cpu:3" for "tpu:3".
     """
     placing = importlib.import_module("keras.src.backend.jax.distribution_lib")
     variables = importlib.import_module("keras.src.backend.jax.core")
+    jax = importlib.import_module("jax")
     distribute, find = placing.distribute_tensor, placing._to_backend_device
 
     def here(tensor: Any, layout: Any) -> Any:
-        traced = isinstance(tensor, importlib.import_module("jax").core.Tracer)
-        return distribute(tensor, layout) if traced else tensor
+        return distribute(tensor, layout) if isinstance(tensor, jax.core.Tracer) else tensor
 
     def found(name: Any) -> Any:
         return find(of_tpu(name) if isinstance(name, str) else name)
@@ -72,6 +72,8 @@ def one_copy(of_tpu: Callable[[str], str]) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(placing, "distribute_tensor", here))
         stack.enter_context(mock.patch.object(placing, "_to_backend_device", found))
+        data = mock.patch.object(placing, "distribute_data_input", lambda batch, *_, **__: batch)
+        stack.enter_context(data)
         if hasattr(variables, "should_shard_at_init"):  # since Keras 3.12
             never = mock.patch.object(variables, "should_shard_at_init", lambda *_: False)
             stack.enter_context(never)
