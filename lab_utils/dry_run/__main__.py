@@ -133,7 +133,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if flags.target and flags.main:
         command.error(f"{flags.target}: with --main, the program's own flags follow after --")
     if flags.step and not flags.main:
-        command.error(f"--step {flags.step} names a function of a program: give the program with --main")
+        command.error(
+            f"--step {flags.step} names a function of a program: give the program with --main"
+        )
     if flags.program and not flags.main:
         command.error("flags after -- are a program's own: name it with --main FILE.py")
     return flags
@@ -164,9 +166,7 @@ def _report(flags: argparse.Namespace) -> Report:
 
     try:
         if flags.main:
-            target = load_main(
-                flags.main, flags.program, chips.cores(flags.topology), flags.step
-            )
+            target = load_main(flags.main, flags.program, chips.cores(flags.topology), flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:

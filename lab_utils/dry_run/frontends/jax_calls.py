@@ -117,7 +117,10 @@ def stand_ins(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     given = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, (*args, kwargs))
     made = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, shapes)
     pairs = read_jaxpr.paired(
-        read_jaxpr.children(jax.tree.structure(given)), jax.tree.structure(made), old, [wanted[n] for n in numbers]
+        read_jaxpr.children(jax.tree.structure(given)),
+        jax.tree.structure(made),
+        old,
+        [wanted[n] for n in numbers],
     )
     values = {result: old[argument] for argument, result in pairs}
     for k, n in enumerate(numbers):

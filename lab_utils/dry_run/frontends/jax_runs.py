@@ -19,7 +19,9 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 
-CALLS = 3  # of a step, after which the program is ended: its static values and its shapes have shown
+CALLS = (
+    3  # of a step, after which the program is ended: its static values and its shapes have shown
+)
 
 # By module: what makes functions that are compiled. Flax's and Equinox's own call JAX's, with other arguments.
 _MAKERS = {
@@ -176,7 +178,9 @@ class Steps:
         step = next((step for step in self.others if step.function is function), None)
         if step is None:
             step = Step(function, place(function), caller(), computes_gradients=False)
-            step.calls.append(jax_calls.abstract((args, kwargs)))  # what is donated is gone after it
+            step.calls.append(
+                jax_calls.abstract((args, kwargs))
+            )  # what is donated is gone after it
             self.others.append(step)
         elif not step.pairs and (pairs := _pairs(leaves, step.given)):
             if step.where and any(jax_calls.is_trained(leaves[n]) for n in pairs):
@@ -264,9 +268,7 @@ def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) 
 class _Watched:
     """A function that JAX made, in all else as it is."""
 
-    def __init__(
-        self, function: Any, steps: Steps, watching: list[bool], is_jitted: bool
-    ) -> None:
+    def __init__(self, function: Any, steps: Steps, watching: list[bool], is_jitted: bool) -> None:
         functools.update_wrapper(self, function)
         self._function, self._steps = function, steps
         self._watching, self._is_jitted = watching, is_jitted
