@@ -36,8 +36,9 @@ from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
 _BRANCH = (
-    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes as "
-    "static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their mesh axis."
+    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
+    "as static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their "
+    "mesh axis."
 )
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
@@ -261,7 +262,7 @@ class JaxWorkload(Workload):
 
     @property
     def examples_a_step(self) -> int:
-        """Examples that a step takes: the first axis of the largest array of the batch; 1 where there is none.
+        """Examples that a step takes: the first axis of the largest array of the batch; 1 without one.
 
         Those of jax.pmap have an axis of devices before that of examples.
         """

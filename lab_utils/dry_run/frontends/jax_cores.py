@@ -216,12 +216,13 @@ def _slots(traced: Any, roles: Roles, *, is_pmap: bool) -> list[Slot]:
             names[argument],
             argument,
             result,
-            is_trained=_is_float(jaxpr.invars[argument]) and (mapped.GRADIENT in labels[result] or not has_gradients),
+            is_trained=_is_float(jaxpr.invars[argument])
+            and (mapped.GRADIENT in labels[result] or not has_gradients),
             differs=bool(mapped.axes(labels[result])),
             joined_at=mapped.joined_at(labels[result]),
         )
         for argument, result in roles.state
-    ]  # fmt: skip
+    ]
 
 
 def _losses(traced: Any, roles: Roles) -> list[tuple[int, str]]:

@@ -158,7 +158,7 @@ def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tup
 
 
 def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None:
-    """The first line that uses a primitive, that which calls it where a function of JAX's own does; or None."""
+    """The first line that uses a primitive, or calls a function of JAX's own that does; None: none."""
     for equation in jaxpr.eqns:
         place = _tracing.place(equation) or around
         if equation.primitive.name == primitive:
@@ -300,10 +300,9 @@ def changing(
         columns = zip(names, zip(*kinds, strict=True), strict=True)
         rows = [(name, dict.fromkeys(column)) for name, column in columns]
         what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
-    elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
-        what = "the value of a static argument"
-    elif (programs := _different(statics)) > 1:
-        what = "the value of a static argument"
     else:
+        cached = len({id(traced.jaxpr) for traced in traces}) if one_cache else 1
+        programs, what = max(cached, _different(statics)), "the value of a static argument"
+    if programs < 2:
         return []
     return [finding("TPU243", where, calls=len(traces), programs=programs, what=what)]
