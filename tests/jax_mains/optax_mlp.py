@@ -11,9 +11,10 @@ import optax
 
 def init(key, sizes):
     keys = jax.random.split(key, len(sizes) - 1)
-    pairs = zip(sizes[:-1], sizes[1:])
+    pairs = zip(sizes[:-1], sizes[1:], strict=True)
     return [
-        (jax.random.normal(k, (a, b)) / np.sqrt(a), jnp.zeros(b)) for k, (a, b) in zip(keys, pairs)
+        (jax.random.normal(k, (a, b)) / np.sqrt(a), jnp.zeros(b))
+        for k, (a, b) in zip(keys, pairs, strict=True)
     ]
 
 

@@ -267,6 +267,7 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
 
 
 def is_array(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array, of whatever library, or the shape of one."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 

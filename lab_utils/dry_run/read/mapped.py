@@ -38,7 +38,7 @@ _NONE: Labels = frozenset()
 
 
 def labels(jaxpr: Any, copies: set[int], *, is_pmap: bool) -> list[Labels]:
-    """The labels of each result of a step; `copies` are the numbers of its arguments that cores hold alike."""
+    """The labels of each result of a step; `copies` are the numbers of arguments that cores hold alike."""
     given = [Labels({COPIES}) if n in copies else _NONE for n in range(len(jaxpr.invars))]
     return _Follow(is_pmap).through(jaxpr, given)
 

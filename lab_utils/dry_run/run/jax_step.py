@@ -36,9 +36,9 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
         raise Skip(f"cannot be checked here: {process.exception_line(error)}") from error
     many = runs[0]
     if comparison.has_values:
-        session.add(_not_finite(program, many))
+        lost = _not_finite(program, many)
+        session.add(lost or _unchanged(program, comparison, many, steps))
         session.result.figures += _loss_figures(many)
-        session.add(_unchanged(program, comparison, many, steps))
     if len(runs) > 1:
         session.add(_compared(program, comparison, many, runs[1]))
     before = " (from the cache: the same program and values)" if cached else ""
