@@ -3,21 +3,8 @@
 import functools
 import re
 
-from lab_utils.dry_run.program import Api
 from lab_utils.estimator import tf
 
-# What becomes of a summary in the model, and what to do, in the words of each API.
-SUMMARIES = {
-    Api.ESTIMATOR: {
-        "fate": "where TPUEstimator drops summaries without an error",
-        "fix": "Send the tensor through host_call, and write the summary there with tf.compat.v2.summary.",
-    },
-    Api.STRATEGY: {
-        "fate": "which writes no files",
-        "fix": "Return the tensor from the step, and write the summary outside of it; with fit, make it a "
-        "metric of the model, which the TensorBoard callback writes.",
-    },
-}
 _PLAIN = "Fix the error at the line named; it would stop the job on a TPU too."
 # What a message holds, and what to do then.
 _KNOWN: tuple[tuple[str, str], ...] = (

@@ -222,7 +222,7 @@ class EstimatorFacts(Facts):
         return data.place_of_batches(self.pipeline, self.input_fn)
 
 
-FOR_AN_ESTIMATOR = "no rule reads this of a program of this kind"
+FOR_AN_ESTIMATOR = "these rules are not asked of such a program"
 
 
 class DatasetFacts(Facts):
@@ -294,7 +294,7 @@ class DatasetFacts(Facts):
     def asked(self) -> data.Asked | None:
         """How many batches fit asks of the dataset, where it is told how many make an epoch.
 
-        Keras begins anew in each epoch where that is just the dataset's length. Keras 3 does so also where
+        Keras begins again in each epoch where that is just the dataset's length. Keras 3 does so also where
         the data end within an epoch.
         """
         steps = self._observed.fit.get("steps_per_epoch")

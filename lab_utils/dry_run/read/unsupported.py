@@ -6,12 +6,12 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.advice import SUMMARIES
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import SUMMARIES
 from lab_utils.estimator import tf
 
 _NO_KERNEL = (

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
-from lab_utils.dry_run.advice import SUMMARIES
 from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
@@ -18,6 +17,19 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import blame, clues
 from lab_utils.dry_run.trace.clues import Match
 from lab_utils.dry_run.workload import Trace
+
+# What becomes of a summary in the model, and what to do, in the words of each API.
+SUMMARIES = {
+    Api.ESTIMATOR: {
+        "fate": "where TPUEstimator drops summaries without an error",
+        "fix": "Send the tensor through host_call, and write the summary there with tf.compat.v2.summary.",
+    },
+    Api.STRATEGY: {
+        "fate": "which writes no files",
+        "fix": "Return the tensor from the step, and write the summary outside of it; with fit, make it a "
+        "metric of the model, which the TensorBoard callback writes.",
+    },
+}
 
 
 @dataclass(frozen=True)
