@@ -262,7 +262,7 @@ def test_rules_that_other_programs_go_without_are_named():
     assert named < pages, named - pages
     [of_training] = [text for text in told if "TPU201" in text]
     assert of_training.endswith("of training") and told[of_training].endswith(
-        "a program of this kind."
+        "asked of such a program."
     )
     asked = pages - set(re.findall(r"TPU\d+", of_training))
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.

@@ -301,7 +301,7 @@ class DatasetFacts(Facts):
         if self.mode is not Mode.TRAIN or not isinstance(steps, int) or steps == self.batches:
             return None
         epochs = self._observed.fit.get("epochs") or 1
-        again = self._observed.fit.get("begins_anew", False)
+        again = self._observed.fit.get("begins_again", False)
         return data.Asked("fit, with all its epochs,", steps * epochs, sure=not again)
 
 

@@ -67,7 +67,7 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
                     "tensorflow",
                 ):  # the program's, which tf.keras follows
                     raise CannotJudge(_TF_KERAS.format(backend=asked))
-                given["begins_anew"] = is_keras_3
+                given["begins_again"] = is_keras_3
                 note(subject, _dataset(**given), call, scope.outside(subject), given)
 
             stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
