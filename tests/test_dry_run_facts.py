@@ -18,7 +18,10 @@ FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstanc
 FOLLOWS = {
     "graph": ("program", "every_op", "ops", "flow"),
     "program": ("every_op", "ops", "flow"),
-    "pipeline": ("twice", "batches", "functions_of_input"),
+    "pipeline": (
+        *("twice", "batches", "functions_of_input", "mapped", "links", "last_batch", "asked"),
+        "place_of_batches",
+    ),
 }
 
 

@@ -261,11 +261,16 @@ def test_rules_that_other_programs_go_without_are_named():
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert named < pages, named - pages
     [of_training] = [text for text in told if "TPU201" in text]
-    assert of_training.endswith("of training") and told[of_training].endswith("TPUEstimator only.")
+    assert of_training.endswith("of training") and told[of_training].endswith(
+        "asked of such a program."
+    )
     asked = pages - set(re.findall(r"TPU\d+", of_training))
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
-    wanted = "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU228 TPU230"
+    wanted = (
+        "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232"
+    )
     # Of evaluation and prediction, which are not looked at.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    assert told["TPU228, of training"].endswith("no input pipeline.")
+    of_dataset = told["TPU211, TPU216, TPU222, TPU228, TPU232, of training"]
+    assert of_dataset.endswith("no input pipeline.")

@@ -33,6 +33,9 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
     serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
+    state_argnums: int | Sequence[int] | None = None,
+    batch_argnums: int | Sequence[int] | None = None,
+    limit: float | None = None,
     cache: bool = True,
     progress: bool = True,
     ignore: Sequence[str] = (),
@@ -53,6 +56,10 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
+        state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its
+            results replace, and which hold the examples. Left out, structures and shapes must tell it.
+        limit: seconds that the compiler may take for a program. One that takes longer is ended, and there is
+            no verdict. None: as long as it takes.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
         ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
@@ -68,6 +75,8 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         ValueError: an unknown stage or topology, or steps or seconds that are not positive.
     """
     chosen_stages = {Stage(stage) for stage in stages}
+    if limit is not None and not 0 < limit < math.inf:
+        raise ValueError(f"limit={limit} must be a positive number of seconds")
     if steps < 1 or not 0 < feed_seconds < math.inf:
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     cores = chips.cores(topology)
@@ -80,7 +89,11 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
             topology=topology,
-            mesh_axes=mesh_axes,
+            of_jax={
+                "mesh_axes": mesh_axes,
+                "state_argnums": state_argnums,
+                "batch_argnums": batch_argnums,
+            },
         )
         workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:
@@ -88,7 +101,8 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         return refusal(refused.kind, topology, finding, framework=refused.kind)
     session = Session(workload, topology, cores, steps, feed_seconds)
     ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
-    with contextlib.nullcontext() if cache else results.disable(), ticking as say:
+    caching = contextlib.nullcontext() if cache else results.disable()
+    with caching, process.limited(limit), ticking as say:
         carry_out(session, chosen_stages, say)
     report = Report(
         workload.name,

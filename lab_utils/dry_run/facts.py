@@ -9,9 +9,10 @@ from lab_utils.dry_run.engine import Facts, Unavailable, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.read import inputs as data
 from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
-from lab_utils.dry_run.read.inputs import Pipeline, graphs_of_dataset, number_of_batches
-from lab_utils.dry_run.read.randomness import TRANSFER
+from lab_utils.dry_run.read.inputs import Pipeline
+from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
 from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import at, in_words
@@ -28,7 +29,9 @@ class EstimatorFacts(Facts):
     Attributes:
         settings: the Estimator's.
         loop: iterations_per_loop.
-        steps: those of one call of train, None where they are not known.
+        steps: those of one call of the mode, None where they are not known.
+        source_of_data: what the mode's data come from, in words.
+        unsized: the batches whose size is not fixed, if there are any.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
@@ -50,10 +53,11 @@ class EstimatorFacts(Facts):
         self.made_at, self.model_fn = trace.made_at, trace.model_fn
         self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
         self.loop = self.settings.config.tpu_config.iterations_per_loop
-        self.steps = observed.steps()
+        self.steps, self.source_of_data = observed.steps(trace.mode), data.INPUT_FN
         self.address = observed.address or _tpu_estimator.address(estimator)
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
+        self.unsized = None  # TPUEstimator refuses such batches: TPU101
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -161,7 +165,7 @@ class EstimatorFacts(Facts):
     @fact
     def batches(self) -> float | None:
         """How many batches the data have for each step; infinity for ever, None where nobody knows."""
-        return number_of_batches(self.pipeline)
+        return data.number_of_batches(self.pipeline)
 
     @fact
     def twice(self) -> Pipeline:
@@ -190,24 +194,133 @@ class EstimatorFacts(Facts):
         """The graphs of the input pipeline."""
         return [self.pipeline.graph]
 
+    @fact
+    def mapped(self) -> list[Any]:
+        """The functions that the input pipeline maps over its examples."""
+        return mapped_in(self.pipeline.graph)
 
-FOR_AN_ESTIMATOR = "these rules are asked for a TPUEstimator only"
+    @fact
+    def links(self) -> list[data.Link]:
+        """The datasets of the input pipeline, from the last to the sources."""
+        return data.links_of(self.pipeline)
+
+    @fact
+    def last_batch(self) -> data.LastBatch | None:
+        """How the batches are made that the cores get."""
+        return data.last_batch_of(self.pipeline)
+
+    @fact
+    def asked(self) -> data.Asked | None:
+        """How many batches the program asks of the data."""
+        return data.asked_of(self.pipeline, self.mode, self.loop, self.steps)
+
+    @fact
+    def place_of_batches(self) -> Place:
+        """The line that makes the batches."""
+        return data.place_of_batches(self.pipeline, self.input_fn)
 
 
-class StepFacts(Facts):
-    """Of the train step of Keras, of a loop, or of a function.
+FOR_AN_ESTIMATOR = "these rules are not asked of such a program"
+
+
+class DatasetFacts(Facts):
+    """Of the dataset that Keras or a loop trains or validates with.
 
     Attributes:
-        cores, address, api, on_host, summaries_of: as of EstimatorFacts.
+        cores, address: as of EstimatorFacts.
+        source_of_data: "the dataset".
+        steps: those of one evaluation, None where they are not known.
+        place_of_batches: where the program trains: no line is known of a dataset.
     """
 
     def __init__(
-        self, concrete: Any, dataset: tf.data.Dataset | None, cores: int, address: str
+        self,
+        mode: Mode,
+        dataset: tf.data.Dataset | None,
+        cores: int,
+        observed: Observed,
+        where: Place,
+    ) -> None:
+        super().__init__(mode, FOR_AN_ESTIMATOR)
+        self._dataset, self._observed = dataset, observed
+        self.cores, self.address = cores, observed.address
+        self.source_of_data, self.place_of_batches = data.DATASET, where
+        self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
+
+    @fact
+    def dataset(self) -> tf.data.Dataset:
+        """The dataset itself."""
+        if self._dataset is None:
+            raise Unavailable("an example batch was given, and no input pipeline")
+        return self._dataset
+
+    @fact
+    def functions_of_input(self) -> list[Any]:
+        """The graphs of the functions that it calls."""
+        return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def mapped(self) -> list[Any]:
+        """The functions that it maps over its examples."""
+        return data.mapped_of_dataset(self.dataset)
+
+    @fact
+    def links(self) -> list[data.Link]:
+        """The datasets that it is made of, from the last to the sources."""
+        return data.links_of_dataset(self.dataset, self.place_of_batches)
+
+    @fact
+    def last_batch(self) -> data.LastBatch | None:
+        """How the batches are made that the cores get."""
+        return data.last_batch_of_dataset(self.dataset, self.place_of_batches)
+
+    @fact
+    def unsized(self) -> data.LastBatch | None:
+        """The batches, where their size is not fixed."""
+        specs = [
+            spec for spec in tf.nest.flatten(self.dataset.element_spec) if hasattr(spec, "shape")
+        ]
+        is_fixed = all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
+        return None if is_fixed else self.last_batch
+
+    @fact
+    def batches(self) -> float | None:
+        """How many batches there are; infinity for ever, None where tf.data does not know."""
+        return data.size_of_dataset(self.dataset)
+
+    @fact
+    def asked(self) -> data.Asked | None:
+        """How many batches fit asks of the dataset, where it is told how many make an epoch.
+
+        Keras begins again in each epoch where that is just the dataset's length. Keras 3 does so also where
+        the data end within an epoch.
+        """
+        steps = self._observed.fit.get("steps_per_epoch")
+        if self.mode is not Mode.TRAIN or not isinstance(steps, int) or steps == self.batches:
+            return None
+        epochs = self._observed.fit.get("epochs") or 1
+        again = self._observed.fit.get("begins_again", False)
+        return data.Asked("fit, with all its epochs,", steps * epochs, sure=not again)
+
+
+class StepFacts(DatasetFacts):
+    """Of the train step of Keras, of a loop, or of a function.
+
+    Attributes:
+        api, on_host, summaries_of: as of EstimatorFacts.
+    """
+
+    def __init__(
+        self,
+        concrete: Any,
+        dataset: tf.data.Dataset | None,
+        cores: int,
+        observed: Observed,
+        where: Place,
     ) -> None:
         """`concrete` is the step as a ConcreteFunction of one of `cores` cores."""
-        super().__init__(Mode.TRAIN, FOR_AN_ESTIMATOR)
-        self.graph, self._dataset = concrete.graph, dataset
-        self.cores, self.address = cores, address
+        super().__init__(Mode.TRAIN, dataset, cores, observed, where)
+        self.graph = concrete.graph
         self.api, self.on_host = Api.STRATEGY, moves_to_host(concrete.graph)
         self.summaries_of = None
 
@@ -225,10 +338,3 @@ class StepFacts(Facts):
     def ops(self) -> list[tf.Operation]:
         """What the compiler keeps of them."""
         return self.program.ops()
-
-    @fact
-    def functions_of_input(self) -> list[Any]:
-        """The graphs of the functions that its dataset maps."""
-        if self._dataset is None:
-            raise Unavailable("an example batch was given, and no input pipeline")
-        return graphs_of_dataset(self._dataset)

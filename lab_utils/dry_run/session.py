@@ -79,28 +79,34 @@ class Session:
         return findings
 
     @property
+    def mode(self) -> Mode:
+        """Of the step that is judged first: training, but for a program that was seen to train nothing."""
+        return self.workload.observed.first_mode
+
+    @property
     def devices(self) -> int | None:
-        """How many cores take part in the train step: one where a JAX step has no sharding.
+        """How many cores take part in the first step: one where a JAX step has no sharding.
 
         None for a JAX step that was not lowered: then it is not known.
         """
-        program = self._programs.get(Mode.TRAIN)
+        program = self._programs.get(self.mode)
         if isinstance(program, Program) and program.partition is not None:
             return program.partition.cores
         return None if self.workload.backend == "JAX" else self.cores
 
     def modes_to_compile(self) -> list[Mode]:
-        """Training, and evaluation where its graph was built."""
-        traced = [trace for trace in self._traces or () if trace.error is None]
-        return [Mode.TRAIN, *(trace.mode for trace in traced if trace.mode is Mode.EVAL)]
+        """The first, which is training's most often, and evaluation where its graph was built."""
+        traced = [trace.mode for trace in self._traces or () if trace.error is None]
+        return list(dict.fromkeys([self.mode, *(mode for mode in traced if mode is Mode.EVAL)]))
 
-    def program(self, mode: Mode = Mode.TRAIN) -> Program:
-        """The lowered step of `mode`, lowered once; so with the error where it cannot be.
+    def program(self, mode: Mode | None = None) -> Program:
+        """The lowered step of `mode`, or the first, lowered once; so with the error where it cannot be.
 
         Raises:
             Skip: its graph could not be built.
             CannotLower, InputUnfit: it cannot be lowered.
         """
+        mode = mode or self.mode
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
         if trace and trace.error is not None:
             rules = (facts.stopped_by for facts in self._facts or () if facts.mode is mode)

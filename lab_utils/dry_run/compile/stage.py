@@ -52,7 +52,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
                 try:
                     program = session.program(mode)
                 except (CannotLower, InputUnfit) as error:
-                    if mode is Mode.TRAIN:
+                    if mode is session.mode:
                         raise
                     outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
                     continue

@@ -7,7 +7,7 @@ from the roofline bound.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import psutil
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
 from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
-from lab_utils.dry_run.records import Cost, Feed, Finding, Mode
+from lab_utils.dry_run.records import Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
@@ -34,7 +34,7 @@ def carry_out(session: Session) -> str:
     where = session.workload.feed_place
     with session.workload.feed(session.cores) as (pipeline, batch_size):
         if pipeline is None:
-            raise Skip("an example batch was given, and no input pipeline")
+            raise Skip(session.workload.no_feed)
         try:
             session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
             feed, idle = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)
@@ -53,7 +53,7 @@ def carry_out(session: Session) -> str:
             return "the input pipeline failed"
     session.feed = feed
     try:
-        costs = (step.cost for step in session.compiled if step.mode is Mode.TRAIN)
+        costs = (step.cost for step in session.compiled if step.mode is session.mode)
         demand = required_rate(next(costs, Cost()), session.topology)
         session.add(compare(feed, idle, demand, where))
     except Skip as why:
@@ -110,7 +110,7 @@ class NoBatches(Exception):
 
 
 def measure(
-    source: Callable[[], Any] | tf.data.Dataset,
+    source: Callable[[], Any] | tf.data.Dataset | Iterable[int],
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
@@ -123,8 +123,9 @@ def measure(
         the figures, and how many cores this machine had left.
 
     Args:
-        source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
-            called in a graph of its own as TPUEstimator calls input_fn.
+        source: a dataset; or what reads an epoch and gives the size of each batch; or a function without
+            arguments that returns a dataset, or the tensors of a batch, called in a graph of its own as
+            TPUEstimator calls input_fn.
         seconds: how long to measure; longer where a batch takes longer.
         batch_size: examples in a batch; None takes the first dimension of its first tensor.
 
@@ -167,13 +168,22 @@ def _figure(name: str, value: float, unit: str) -> Figure:
     return Figure(name, float(value), unit, Kind.MEASURED)
 
 
-def _batches(source: Callable[[], Any] | tf.data.Dataset) -> Iterator[int | None]:
+def _batches(source: Callable[[], Any] | tf.data.Dataset | Iterable[int]) -> Iterator[int | None]:
     """The examples of each batch, again and again; None at each end of the data."""
+    if isinstance(source, Iterable) and not isinstance(source, tf.data.Dataset):
+        return _again(source)
     if not isinstance(source, tf.data.Dataset):
         return _graph_batches(source, tf.Graph())
     if not tf.executing_eagerly():
         return _graph_batches(lambda: source, v1.get_default_graph())
     return _eager_batches(source)
+
+
+def _again(sizes: Iterable[int]) -> Iterator[int | None]:
+    """What gives the examples of each batch of an epoch, as it is read."""
+    while True:
+        yield from sizes
+        yield None
 
 
 def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | None]:

@@ -78,11 +78,15 @@ class EstimatorWorkload(Workload):
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
-        """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
+        """Context manager: the first input_fn as one host calls it, and the examples in its batches.
+
+        It is training's, but for a program that was seen to train nothing.
+        """
+        mode = self.observed.first_mode
         with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             twin = rehearsal.twin(self.estimator)
-            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0)
-            yield call, _tpu_estimator.sharding(twin, "train").batch_size
+            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.of(mode), mode.key, 0)
+            yield call, _tpu_estimator.sharding(twin, mode.key).batch_size
 
 
 def lower_estimator(

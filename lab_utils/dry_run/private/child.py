@@ -1,6 +1,6 @@
 """The process that imports JAX: `python -m lab_utils.dry_run.private.child FOLDER`.
 
-It reads FOLDER/request.json, does one job ("compile" or "run"), writes FOLDER/result.json,
+It reads FOLDER/request.json, does one job ("compile", "run" or "run_jax"), writes FOLDER/result.json,
 and prints a line of progress at a time. It never imports TensorFlow. See process.py for its parent.
 """
 
@@ -82,6 +82,66 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"steps": steps}
 
 
+def _run_jax(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Executes steps that jax.export serialized, each for `steps` steps from its own values."""
+    import jax
+
+    jax.config.update("jax_enable_x64", request["x64"])
+    return {"runs": [_run_exported(run, request, folder) for run in request["runs"]]}
+
+
+def _run_exported(
+    run: dict[str, Any], request: dict[str, Any], folder: Path
+) -> list[dict[str, Any]]:
+    """What each step did to the state, by name, and its losses."""
+    import jax
+
+    exported = jax.export.deserialize(bytearray((folder / run["blob"]).read_bytes()))
+    virtual_cores = counted(run["cores"], "virtual core")
+    print(f"compiling for {virtual_cores}", flush=True)
+    options = {}
+    if run["cores"] > 1:
+        names, sizes, types = zip(*run["mesh"], strict=True)
+        devices = np.array(jax.devices("cpu")[: run["cores"]]).reshape(sizes)
+        kinds = tuple(jax.sharding.AxisType[name] for name in types)
+        mesh = jax.sharding.Mesh(devices, names, axis_types=kinds)
+        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        options["in_shardings"] = tuple(each or whole for each in exported.in_shardings_jax(mesh))
+    call = jax.jit(exported.call, **options)
+    with np.load(folder / run["values"]) as arrays:
+        arguments = [_array(arrays[str(n)], spec) for n, spec in enumerate(run["specs"])]
+    reports = []
+    for step in range(1, request["steps"] + 1):
+        print(f"step {step} of {request['steps']} on {virtual_cores}", flush=True)
+        results = list(map(np.asarray, call(*arguments)))
+        reports.append(_changes(request, arguments, results))
+        pairs = [(slot["argument"], slot["result"]) for slot in request["slots"]]
+        if any(arguments[old].dtype != results[new].dtype for old, new in pairs):
+            break  # another program takes it
+        for old, new in pairs:
+            arguments[old] = results[new]
+    return reports
+
+
+def _changes(
+    request: dict[str, Any], old: list[np.ndarray], new: list[np.ndarray]
+) -> dict[str, Any]:
+    report: dict[str, Any] = {"losses": {}, "state": {}}
+    for number, name in request["losses"]:
+        report["losses"][name] = [float(value) for value in np.ravel(new[number])]
+    for slot in request["slots"]:
+        before, after = old[slot["argument"]], new[slot["result"]]
+        if after.dtype.kind in "biu" or not after.size:
+            continue
+        if request["is_mapped"]:  # those of the first core
+            before, after = before[:1], after[:1]
+        before, after = before.astype(np.float64), after.astype(np.float64)
+        change = float(np.linalg.norm(after - before))
+        finite = bool(np.isfinite(after).all())
+        report["state"][slot["name"]] = {"change": change if finite else 0.0, "finite": finite}
+    return report
+
+
 def _array(flat: np.ndarray, spec: dict[str, Any], cores: int | None = None) -> np.ndarray:
     """An array from its bytes; with `cores`, one array for each of them."""
     import ml_dtypes
@@ -128,7 +188,7 @@ def main(folder: Path) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    jobs = {"compile": _compile, "run": _run}
+    jobs = {"compile": _compile, "run": _run, "run_jax": _run_jax}
     result = jobs[request["job"]](request, folder)
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 

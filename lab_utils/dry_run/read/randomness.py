@@ -69,23 +69,28 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     yield from in_model(ops, analyse(program, inputs, TRANSFER), Mode.SERVING, spec)
 
 
-@rule("TPU212", needs=("pipeline", "mode"), modes=(Mode.EVAL,))
-@rule("TPU213", needs=("pipeline", "mode"), modes=(Mode.PREDICT,))
-def in_input(pipeline: Any, mode: Mode) -> Iterator[Finding]:
-    """Findings for augmentation in the functions that an input pipeline maps over its examples.
+@rule("TPU212", needs=("mapped", "mode"), modes=(Mode.EVAL,))
+@rule("TPU213", needs=("mapped", "mode"), modes=(Mode.PREDICT,))
+def in_input(mapped: list[Any], mode: Mode) -> Iterator[Finding]:
+    """Findings for augmentation in the functions that an input pipeline maps over its examples."""
+    for function in mapped:
+        captured = {inner.name for _, inner in function.captures}
+        data = [
+            t.name
+            for t in function.inputs
+            if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
+        ]
+        flow = analyse(CoreProgram(function), data, TRANSFER)
+        yield from _augmentation(_augmentations(flow), mode)
+
+
+def mapped_in(graph: Any) -> list[Any]:
+    """The functions that the datasets of a graph map over their examples.
 
     Numbers alone are no examples yet: a function of them may draw its examples at random.
     """
-    for op in everywhere(pipeline.graph):
-        for function in called_functions(op) if "Dataset" in op.type and not _of_draws(op) else ():
-            captured = {inner.name for _, inner in function.captures}
-            data = [
-                t.name
-                for t in function.inputs
-                if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
-            ]
-            flow = analyse(CoreProgram(function), data, TRANSFER)
-            yield from _augmentation(_augmentations(flow), mode)
+    datasets = [op for op in everywhere(graph) if "Dataset" in op.type and not _of_draws(op)]
+    return [function for op in datasets for function in called_functions(op)]
 
 
 def _of_draws(op: tf.Operation) -> bool:

@@ -11,6 +11,7 @@ from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import SUMMARIES
 from lab_utils.estimator import tf
 
 _NO_KERNEL = (
@@ -45,8 +46,10 @@ def unsupported(
             yield replace(item, severity=Severity.NOTE) if on_host else item
 
 
-@rule("TPU206", needs=("every_op", "summaries_of"), modes=(Mode.TRAIN,))
-def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
+@rule("TPU206", needs=("every_op", "summaries_of", "api"), modes=(Mode.TRAIN,))
+def summaries(
+    ops: list[tf.Operation], graph: Any = None, api: Api = Api.ESTIMATOR
+) -> Iterator[Finding]:
     """A finding for each summary among a core's ops of training: in other modes an Estimator writes none.
 
     Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
@@ -58,7 +61,7 @@ def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
             continue
         if op.graph is graph and op.outputs[0].name not in collection_names:
             continue
-        yield finding("TPU206", place(op), op=op.type)
+        yield finding("TPU206", place(op), op=op.type, **SUMMARIES[api])
 
 
 def _collection_names(graph: Any) -> set[str]:

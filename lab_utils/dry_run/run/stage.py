@@ -13,7 +13,9 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import CompilerMissing
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Comparison, Program, Role
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.run import jax_step
 from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
@@ -45,11 +47,14 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
     program, steps = session.program(), session.steps
-    if program.partition is not None:
+    if session.mode is not Mode.TRAIN:
         raise Skip(
-            "a JAX step runs on virtual devices as it is: with "
-            f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
+            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
         )
+    if program.partition is not None:
+        if not leaves_room(program):
+            yield
+        return jax_step.carry_out(session, program, _comparison(session, program))
     beside, plan = leaves_room(program), affordable(program, steps)
     if plan is None:
         raise Skip(
@@ -86,6 +91,36 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
     return " ".join([summary, *ran.notes])
+
+
+def _comparison(session: Session, program: Program) -> Comparison:
+    """The JAX step to run, with as large a part of its batch as this machine should give.
+
+    Raises:
+        Skip: it cannot be run.
+    """
+    cores = program.partition.cores
+    if cores > MOST_VIRTUAL_CORES:
+        raise Skip(
+            f"cannot be checked here: {counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that "
+            "this machine can run; a smaller --topology shows how the cores work together"
+        )
+    state = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
+    flops = sum(matmul.flops for matmul in program.matmuls) * cores * session.steps * 2
+    if 3 * state * cores > min(MOST_BYTES, places.free_memory() / 3):
+        raise Skip("its state would take more memory than this machine should give")
+    share = 1
+    while flops / share > MOST_FLOP:
+        share *= 2
+    try:
+        comparison = session.workload.comparison(share)
+    except (CannotLower, InputUnfit) as error:
+        raise Skip(f"cannot be checked here: {first_line(error)}") from error
+    if share > 1:
+        session.not_checked.append(
+            f"The whole batch: to spare this machine, the virtual cores took 1/{share} of it."
+        )
+    return comparison
 
 
 def _depends_on_cores(ran: VirtualRun) -> bool:

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
@@ -18,9 +17,6 @@ from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run import findings
 from lab_utils.dry_run.run.findings import Batch, VirtualRun
-
-# A line of a traceback that names the exception; XLA's own messages go on after it.
-_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 
 
 @contextmanager
@@ -86,8 +82,7 @@ def _result(
     try:
         answer, result.cached = wait()
     except ChildFailed as error:
-        lines = str(error).splitlines()
-        reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
+        reason = process.exception_line(error)
         result.findings.append(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )

@@ -36,12 +36,13 @@ def trace(
         TypeError: `estimator` is not a TPUEstimator.
     """
     settings = _tpu_estimator.settings(estimator)
-    traces = []
+    traces: list[Trace] = []
+    left_out = []
     for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
-        if mode is not Mode.TRAIN and calls and mode not in calls:
-            traces[0].not_checked.append(f"Mode {mode}: the program was not seen to call it.")
+        if calls and mode not in calls:
+            left_out.append(f"Mode {mode}: the program was not seen to call it.")
             continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
@@ -52,8 +53,8 @@ def trace(
         changes = {"eval_batch_size": settings.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes, calls.get(mode)):
             traces.append(result)
-        elif result.error is not None and traces:
-            traces[0].not_checked.append(
+        elif result.error is not None:
+            left_out.append(
                 f"Mode {mode}: it got no input_fn, and with the training one its graph could not be built: "
                 f"{in_words(result.error)}"
             )
@@ -65,6 +66,8 @@ def trace(
         changes = {"use_tpu": False, "export_to_cpu": any_export, "export_to_tpu": False}
         _build(serving, estimator, changes)
         traces.append(serving)
+    for trace in traces[:1]:
+        trace.not_checked += left_out
     return traces
 
 

@@ -10,6 +10,7 @@ from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
@@ -17,7 +18,7 @@ _RULES = {Mode.TRAIN: "TPU132", Mode.EVAL: "TPU133"}
 _METHODS = {Mode.TRAIN: "train", Mode.EVAL: "evaluate"}
 
 
-@rule("TPU132", "TPU133", "TPU199", needs=("calls", "cores"), modes=(Mode.TRAIN,))
+@rule("TPU132", "TPU133", "TPU199", needs=("calls", "cores"))
 def refused_calls(calls: list[Call], cores: int) -> Iterator[Finding]:
     """A finding for each line whose call a TPUEstimator on `cores` cores would refuse.
 
@@ -28,7 +29,7 @@ def refused_calls(calls: list[Call], cores: int) -> Iterator[Finding]:
     on_tpu = [call for call in calls if _tpu_estimator.settings(call.estimator).use_tpu]
     for call in on_tpu or calls:
         error = _refusal(call, cores)
-        if error is None:
+        if error is None or settings_finding(error):  # of settings building the graph says why
             continue
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if "steps" in text:

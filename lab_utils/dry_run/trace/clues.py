@@ -236,6 +236,13 @@ def at_host_function(trace: Trace, match: Match) -> Place:
     return place(function or trace.model_fn)
 
 
+def at_loop(trace: Trace, match: Match) -> Place:
+    """The line of the loop that a message names, else the one that the exception passed through."""
+    loop = _tensorflow.find_operation(trace.core_graph, f"{match['loop']}/LoopCond")
+    line = place(loop).source_line if loop is not None else NOWHERE
+    return line if line.file else place(trace.error) or at_model(trace, match)
+
+
 def at_metric(trace: Trace, match: Match) -> Place:
     """The line of that metric."""
     return place(_strayed_metric(trace, match)) or at_model(trace, match)

@@ -11,11 +11,25 @@ from typing import Any
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import blame, clues
 from lab_utils.dry_run.trace.clues import Match
 from lab_utils.dry_run.workload import Trace
+
+# What becomes of a summary in the model, and what to do, in the words of each API.
+SUMMARIES = {
+    Api.ESTIMATOR: {
+        "fate": "where TPUEstimator drops summaries without an error",
+        "fix": "Send the tensor through host_call, and write the summary there with tf.compat.v2.summary.",
+    },
+    Api.STRATEGY: {
+        "fate": "which writes no files",
+        "fix": "Return the tensor from the step, and write the summary outside of it; with fit, make it a "
+        "metric of the model, which the TensorBoard callback writes.",
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -130,7 +144,11 @@ MESSAGES = (
         where=clues.at_host_function,
     ),
     Message("TPU115", FETCH),
-    Message("TPU206", r"MergeSummary.* in a while loop", facts=lambda *_: {"op": "tf.summary"}),
+    Message(
+        "TPU206",
+        r"MergeSummary.* in a while loop",
+        facts=lambda *_: {"op": "tf.summary", **SUMMARIES[Api.ESTIMATOR]},
+    ),
     Message("TPU117", r"scaffold_fn returns None", where=clues.at_host_function),
     Message(
         "TPU118",
@@ -149,6 +167,7 @@ MESSAGES = (
     Message(
         "TPU128",
         r"convert (a|elements of) SparseTensor|RaggedTensor' object has no",
+        facts=lambda *_: {"source": "input_fn"},
         where=clues.at_input(blame.SPARSE),
     ),
     Message(
@@ -199,6 +218,13 @@ MESSAGES = (
         where=clues.at_host_function,
     ),
     Message("TPU118", "", when=clues.captures, facts=clues.function),
+    Message(
+        "TPU199",
+        r"maximum_iterations was not passed .*'(?P<loop>[^']+)/while_context'",
+        facts=clues.other,
+        where=clues.at_loop,
+        by_error=False,
+    ),
     # What the model made of a size that is None: the line of the model is not to blame.
     Message(
         "TPU101",

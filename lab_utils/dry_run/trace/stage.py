@@ -2,7 +2,7 @@
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.elsewhere import Elsewhere, reason
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.session import Session, Skip, at
 from lab_utils.dry_run.trace import calls, hooks, messages
 
@@ -14,19 +14,19 @@ def carry_out(session: Session) -> str:
     """Stage "trace"; returns its detail.
 
     Raises:
-        Skip: the subject is not a TPUEstimator.
-        Elsewhere: this machine lacks what building the graph of training takes.
+        Skip: the subject is not a TPUEstimator, which alone has graphs of several modes.
+        Elsewhere: this machine lacks what building the first graph takes.
     """
     traces = session.traces()
     if not traces:
-        raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
+        raise Skip("the step of this program is traced when it is compiled")
     session.add(_once(session.apply_rules()))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(
                 f"Mode {trace.mode} with an input_fn of its own: the training one stood in for it."
             )
-        if trace.mode is Mode.TRAIN and trace.error is not None and (why := reason(trace.error)):
+        if trace.mode is session.mode and trace.error is not None and (why := reason(trace.error)):
             raise Elsewhere(why + at(trace.error))
     modes = [trace.mode for trace in traces if trace.error is None]
     return f"graphs built for {', '.join(modes)}" if modes else "no graph could be built"
