@@ -36,7 +36,7 @@ DRY_RUN = (
     ("trace",),
     ("compile", "run", "feed", "read"),
     ("frontends", "stages"),
-    ("api",),
+    ("api", "choose"),
     ("", "target"),
     ("inspect", "isolation"),
     ("__main__",),

@@ -12,12 +12,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab_utils.dry_run.api import dry_run
+    from lab_utils.dry_run.choose import compare_topologies, largest_batch
     from lab_utils.dry_run.records import Finding, Severity, Stage
     from lab_utils.dry_run.report.report import Report
 
-__all__ = ["Finding", "Report", "Severity", "Stage", "dry_run"]
+__all__ = [
+    "Finding",
+    "Report",
+    "Severity",
+    "Stage",
+    "compare_topologies",
+    "dry_run",
+    "largest_batch",
+]
 
-_HOMES = {"dry_run": "api", "Report": "report.report"}  # of the others: records
+_HOMES = {  # of the others: records
+    "Report": "report.report",
+    "compare_topologies": "choose",
+    "dry_run": "api",
+    "largest_batch": "choose",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -125,6 +125,8 @@ CHIPS = {
 }
 # fmt: on
 _ALIASES = {"v5": "v5p"}
+# What people can get: one chip, or one machine's, of each kind that is sold; and v2, for TPUEstimator.
+POPULAR = ("v5e:1x1", "v5e:2x4", "v6e:1x1", "v6e:2x4", "v5p:2x2x1", "tpu7x:2x2x1", "v2:2x2")
 
 ACCEPTED = (
     "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, tpu7x:2x2x1; the numbers count chips, up "

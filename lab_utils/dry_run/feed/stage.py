@@ -17,14 +17,11 @@ import psutil
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
 from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
-from lab_utils.dry_run.records import Cost, Feed, Finding, Mode
+from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Cost, Feed, Finding, Mode
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
 
-# Below this step time the roofline says nothing about the required rate: what a step costs in addition to its
-# FLOPs and HBM traffic (dispatch, infeed) is longer.
-LEAST_STEP_SECONDS = 1e-3
 # One busy core, as measured: the pipeline's threads and the loop that counts add a little.
 _ONE_CORE = 1.3
 

@@ -20,7 +20,7 @@ _LINES_BASIS = (
 )
 
 
-_ESTIMATE_BASIS = (
+ESTIMATE_BASIS = (
     "Estimated times: the cycles of the compiled program's own schedule over the clock (derived from the "
     "peak), and exchanges by their bytes over the published speed of the links. Nothing was measured on a "
     "TPU; waiting for input and for the host is not in them."
@@ -80,11 +80,16 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
 
 def _without_training(topology: str) -> str:
     """A remark where no whole training on that chip is among the published programs."""
+    if has_training(topology):
+        return ""
+    return f" (none of them a training on {chips.parse(topology)[0].name})"
+
+
+def has_training(topology: str) -> bool:
+    """Whether a training on this kind of chip is among the published programs with an estimated time."""
     chip = chips.parse(topology)[0].name
     estimated = (row for row in published() if hasattr(row, "of_estimate"))
-    if any(row.chip == chip and row.kind != "matmul" for row in estimated):
-        return ""
-    return f" (none of them a training on {chip})"
+    return any(row.chip == chip and row.kind != "matmul" for row in estimated)
 
 
 # Where the estimate is so many times the bound, the bound tells nothing of the speed.
@@ -142,7 +147,7 @@ def _roofline_parts(step: CompiledStep) -> str:
 
 def bases(report: Outcome) -> list[str]:
     """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
-    sentences = [_ESTIMATE_BASIS for step in report.compiled if step.cost.estimated_seconds]
+    sentences = [ESTIMATE_BASIS for step in report.compiled if step.cost.estimated_seconds]
     sentences += [
         f"Bounds: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
         f"{shares_sentence()}"
