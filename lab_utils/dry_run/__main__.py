@@ -108,7 +108,12 @@ def parser() -> argparse.ArgumentParser:
          "`v5e: 1.20`, and `currency:`, `source:`")  # fmt: skip
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
+    flag(
+        "--feed_seconds",
+        type=float,
+        default=2.0,
+        help="how long to read batches at most (default: 2)",
+    )
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")

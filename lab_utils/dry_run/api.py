@@ -51,7 +51,7 @@ def dry_run(
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most; it ends when the rate is known to 5 %.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
