@@ -195,7 +195,7 @@ class Comparison:
         if self.steps:
             texts += _without_hours(self.trials)
         if self.best is not None:
-            texts.append(words.ESTIMATE_BASIS)
+            texts.append(f"Estimated times: {words.ESTIMATE_BASIS}")
         return list(dict.fromkeys(texts + self.notes))
 
     def figure(self) -> "Figure":
