@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lab_utils.dry_run import cache as results
@@ -14,6 +15,7 @@ from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.report.words import title
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.dry_run.workload import Observed
@@ -54,7 +56,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most; it ends when the rate is known to 5 %.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its
             results replace, and which hold the examples. Left out, structures and shapes must tell it.
@@ -100,7 +102,8 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
         return refusal(refused.kind, topology, finding, framework=refused.kind)
     session = Session(workload, topology, cores, steps, feed_seconds)
-    ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
+    so_far = partial(_so_far, session)
+    ticking = shown("starting", so_far) if progress else contextlib.nullcontext(session.say)
     caching = contextlib.nullcontext() if cache else results.disable()
     with caching, process.limited(limit), ticking as say:
         carry_out(session, chosen_stages, say)
@@ -121,6 +124,14 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
     )
     report.set_aside(ignore)
     return report
+
+
+def _so_far(session: Session) -> str:
+    """The findings that the stages have had until now, a line each."""
+    found = [item for result in list(session.results) for item in list(result.findings)]
+    return "\n".join(
+        f"{item.severity} {item.rule} at {item.where}: {title(item)}" for item in found
+    )
 
 
 def refusal(name: str, topology: str, finding: Finding, framework: str = "TPUEstimator") -> Report:

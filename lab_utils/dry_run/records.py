@@ -7,6 +7,10 @@ from lab_utils.common.figures import Figure, FigureTable
 from lab_utils.common.source import Place
 from lab_utils.runtime.chips import Roofline
 
+# Below this time of a step its figures say nothing about the speed of a training: what a step costs in
+# addition to them (dispatch, infeed) is longer.
+LEAST_STEP_SECONDS = 1e-3
+
 
 class Stage(StrEnum):
     """The stages of a dry run, in their order."""

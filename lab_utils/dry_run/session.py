@@ -26,7 +26,7 @@ class Session:
 
     Attributes:
         steps: how many train steps to run on virtual cores.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most.
         say: told what a stage is doing.
         results: of the stages so far.
         result: that of the stage under way.
