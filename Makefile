@@ -82,10 +82,14 @@ instructor: $(READY)
 		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.guide; fi
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
+# The wheel's checks compare with the solutions; SOLUTIONS=none takes them out, for an examination.
 HANDOUT ?= out/handout
+SOLUTIONS ?= all
 handout: $(READY)
 	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
 	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
+	@test "$(SOLUTIONS)" = all -o "$(SOLUTIONS)" = none || { echo "SOLUTIONS is all or none, not '$(SOLUTIONS)'"; exit 1; }
+	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT)"/*.whl
 	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT)"
 	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"

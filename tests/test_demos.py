@@ -63,7 +63,7 @@ def edit(program: Path, diff: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_port_is_judged_and_mended(folder):
+def test_a_broken_port_is_judged_and_fixed(folder):
     type_in(folder, SECTIONS["1"])
 
 

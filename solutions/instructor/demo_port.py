@@ -1,4 +1,4 @@
-"""A port for the first demo (demos.md): handwritten digits, 8 by 8 pixels, with two faults that no run on a CPU shows."""
+"""A port for the first demo (demos.md): handwritten digits, with two faults that a CPU does not show."""
 
 import sys
 import tempfile
