@@ -104,7 +104,7 @@ def read_result(path: str) -> dict[str, Any]:
     """The result of an earlier run; {} where there is none, or it is damaged, which a printed line says."""
     content = text(path)
     if content and not _object(content):
-        print(f"{path}: damaged, and written anew.")
+        print(f"{path}: damaged, and written again.")
     return _object(content)
 
 
