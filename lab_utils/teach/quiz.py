@@ -38,11 +38,11 @@ def _block(number: int, question: dict[str, Any]) -> str:
     lines = [f"**{number}.** {question['ask']}\n"]
     for verdict, text, why in answers:
         body = f"{verdict} {why}"
-        lines.append(f"<details><summary>{_html(text)}</summary>{_html(body)}</details>")
+        lines.append(f"<details><summary>{html(text)}</summary>{html(body)}</details>")
     return "\n".join(lines)
 
 
-def _html(text: Any) -> str:
+def html(text: Any) -> str:
     """Text within HTML, where Markdown's marks mean nothing: `code` becomes <code>."""
     parts = escape(str(text), quote=False).split("`")
     return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))

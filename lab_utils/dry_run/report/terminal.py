@@ -11,6 +11,7 @@ from lab_utils.dry_run.report.outcome import Outcome
 
 WIDTH = 100
 _BAR = 12  # signs of a bar that stands for the whole time
+_MOST = 5_000  # characters of one text
 
 
 def render(report: Outcome) -> str:
@@ -59,6 +60,8 @@ def _items(texts: Sequence[str]) -> list[str]:
 def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
     """`text` in lines of at most 100 columns, its own line breaks and indents kept."""
     lines = []
+    if len(text) > _MOST:  # textwrap's time grows with the square of it
+        text = f"{text[:_MOST]} ..."
     for number, line in enumerate(text.splitlines() or [""]):
         indent = len(line) - len(line.lstrip())
         lines += textwrap.wrap(
