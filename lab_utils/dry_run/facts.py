@@ -81,11 +81,9 @@ class EstimatorFacts(Facts):
 
     @fact
     def refusal(self) -> Trace | None:
-        """The mode, where TPUEstimator or the program ended its graph with an error; else None."""
-        if self.error is not None and (why := elsewhere.reason(self.error)):
-            raise Unavailable(why + at(self.error))
-        ended = self.error is not None and self._trace.refused_fetch is None
-        return self._trace if ended else None
+        """The mode, where TPUEstimator or the program ended its graph with an error, and not this machine."""
+        is_ended = self.stopped_by and self._trace.refused_fetch is None
+        return self._trace if is_ended else None
 
     @fact
     def refused_fetch(self) -> tuple[Exception, Place] | None:
