@@ -95,8 +95,8 @@ def parser() -> argparse.ArgumentParser:
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
     flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
-    flag("--limit", type=float, metavar="SECONDS", help="that the compiler may take for a program (default: as "
-         "long as it takes)")  # fmt: skip
+    flag("--limit", type=float, metavar="SECONDS", help="that the compiler may take for a program "
+         "(default: as long as it takes)")  # fmt: skip
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
@@ -133,7 +133,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if flags.target and flags.main:
         command.error(f"{flags.target}: with --main, the program's own flags follow after --")
     if flags.step and not flags.main:
-        command.error(f"--step {flags.step} names a function of a program: give the program with --main")
+        command.error(
+            f"--step {flags.step} names a function of a program: give the program with --main"
+        )
     if flags.program and not flags.main:
         command.error("flags after -- are a program's own: name it with --main FILE.py")
     return flags
@@ -164,9 +166,7 @@ def _report(flags: argparse.Namespace) -> Report:
 
     try:
         if flags.main:
-            target = load_main(
-                flags.main, flags.program, chips.cores(flags.topology), flags.step
-            )
+            target = load_main(flags.main, flags.program, chips.cores(flags.topology), flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:

@@ -56,10 +56,10 @@ def dry_run(
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
-        state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its results
-            replace, and which hold the examples. Left out, the arguments' structures and shapes must tell it.
-        limit: seconds that the compiler may take for a program. One that takes longer is ended, and there is no
-            verdict. None: as long as it takes.
+        state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its
+            results replace, and which hold the examples. Left out, structures and shapes must tell it.
+        limit: seconds that the compiler may take for a program. One that takes longer is ended, and there is
+            no verdict. None: as long as it takes.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
         ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a

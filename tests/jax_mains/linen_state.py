@@ -59,7 +59,7 @@ def main(argv):
         batch_stats=variables["batch_stats"],
         tx=optax.sgd(FLAGS.rate, momentum=0.9),
     )
-    for step, batch in zip(range(20), batches(FLAGS.batch)):
+    for step, batch in zip(range(20), batches(FLAGS.batch), strict=False):
         state, metrics = train_step(state, batch, key)
         print(step, jax.device_get(metrics)["loss"])
 

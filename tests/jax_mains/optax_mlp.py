@@ -11,8 +11,11 @@ import optax
 
 def init(key, sizes):
     keys = jax.random.split(key, len(sizes) - 1)
-    pairs = zip(sizes[:-1], sizes[1:])
-    return [(jax.random.normal(k, (a, b)) / np.sqrt(a), jnp.zeros(b)) for k, (a, b) in zip(keys, pairs)]
+    pairs = zip(sizes[:-1], sizes[1:], strict=True)
+    return [
+        (jax.random.normal(k, (a, b)) / np.sqrt(a), jnp.zeros(b))
+        for k, (a, b) in zip(keys, pairs, strict=True)
+    ]
 
 
 def apply(params, x):

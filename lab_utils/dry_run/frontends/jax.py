@@ -7,7 +7,7 @@ and nothing runs. The compiler works in the child process, as for every other pr
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
@@ -36,8 +36,9 @@ from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
 _BRANCH = (
-    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes as "
-    "static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their mesh axis."
+    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
+    "as static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their "
+    "mesh axis."
 )
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
@@ -107,18 +108,24 @@ class JaxWorkload(Workload):
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
         if self.recorded:
-            self.no_feed = "the program's loop brings the batches, and it was stopped at its first steps"
+            self.no_feed = (
+                "the program's loop brings the batches, and it was stopped at its first steps"
+            )
 
     @cached_property
     def _traces(self) -> list[Any]:
         return [self._traced(*call) for call in self.calls]
 
     @cached_property
-    def _seen(self) -> tuple[dict[int, int], set[int]]:
-        """What the program's own calls show, by numbers of arrays: which come back, and which are new."""
+    def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
+        """What two calls of the program show, by numbers of arrays: which come back, and which are new.
+
+        None, and none, where a program made no two calls, or where the step changes objects in place.
+        """
         jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
-        if not recorded or len(recorded.given) != len(jaxpr.outvars):
-            return {}, set()
+        is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
+        if not is_known or len(recorded.given) != len(jaxpr.outvars):
+            return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
         numbers = jax_calls.leaf_numbers(leaves, len(jaxpr.invars)) or {}
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
@@ -128,7 +135,7 @@ class JaxWorkload(Workload):
     def state(self) -> list[tuple[int, int]]:
         """Pairs (number of an argument's array, number of the result that is its new value)."""
         pairs, _ = self._seen
-        if pairs and self.state_argnums is None:
+        if pairs is not None and self.state_argnums is None:
             return list(pairs.items())
         return read_jaxpr.state_numbers(self._traces[0], self.state_argnums)
 
@@ -148,7 +155,9 @@ class JaxWorkload(Workload):
                 for n, argument in enumerate(read_jaxpr.argument_numbers(traced))
                 if argument in self.batch_argnums
             }
-        return new - held or _batch(traced.jaxpr.jaxpr, held)
+        variables = traced.jaxpr.jaxpr.invars
+        new = {number for number in new - held if not _is_key(variables[number].aval)}
+        return new or _batch(traced.jaxpr.jaxpr, held)
 
     def _traced(self, step: Callable, call: tuple) -> Any:
         try:
@@ -176,11 +185,18 @@ class JaxWorkload(Workload):
         if lacking := _NO_RULE.search(str(error)):
             name = lacking[1]
             hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
-            return NotJax(error, self.where, hint.replace(": Otherwise compute", ": compute"))
+            hint = hint.replace(": Otherwise compute", ": compute")
+            return NotJax(error, self._line_of(name) or self.where, hint)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
+
+    def _line_of(self, primitive: str) -> Place:
+        """The first line of the step that uses a primitive; no place where it was not traced."""
+        traces = self.__dict__.get("_traces", ())
+        lines = (read_jaxpr.line_of(traced.jaxpr.jaxpr, primitive) for traced in traces)
+        return next(filter(None, lines), Place())
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """What the step's jaxpr tells."""
@@ -193,7 +209,20 @@ class JaxWorkload(Workload):
         findings += read_jaxpr.read(self._traces[0], self.state, self.where)
         jaxpr = self._traces[0].jaxpr.jaxpr
         findings += read_mapped.read(jaxpr, self.state, self.where, is_pmap=self.is_pmap)
-        return findings, []
+        return findings, list(self._not_read())
+
+    def _not_read(self) -> Iterator[str]:
+        if self.recorded and not self.recorded.is_jitted:
+            yield (
+                "How fast the program is: it calls jax.grad outside of jax.jit, so that a TPU runs one op "
+                "after another. The gradients were judged as if they were jitted: jit the whole step."
+            )
+        if not self.state:
+            yield (
+                "What becomes of the step's results: none of them takes the place of an argument, so that "
+                "an update outside of it was not judged. Jit the whole step; or say which arguments are "
+                "state, as in dry_run(step, arguments, state_argnums=0)."
+            )
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -233,7 +262,7 @@ class JaxWorkload(Workload):
 
     @property
     def examples_a_step(self) -> int:
-        """Examples that a step takes: the first axis of the largest array of the batch; 1 where there is none.
+        """Examples that a step takes: the first axis of the largest array of the batch; 1 without one.
 
         Those of jax.pmap have an axis of devices before that of examples.
         """

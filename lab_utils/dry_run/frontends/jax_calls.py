@@ -117,7 +117,10 @@ def stand_ins(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     given = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, (*args, kwargs))
     made = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, shapes)
     pairs = read_jaxpr.paired(
-        read_jaxpr.children(jax.tree.structure(given)), jax.tree.structure(made), old, [wanted[n] for n in numbers]
+        read_jaxpr.children(jax.tree.structure(given)),
+        jax.tree.structure(made),
+        old,
+        [wanted[n] for n in numbers],
     )
     values = {result: old[argument] for argument, result in pairs}
     for k, n in enumerate(numbers):
@@ -264,6 +267,7 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
 
 
 def is_array(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array, of whatever library, or the shape of one."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 

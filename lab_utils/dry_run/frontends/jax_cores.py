@@ -15,6 +15,7 @@ from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
 from lab_utils.dry_run.read import mapped
+from lab_utils.dry_run.read.jaxpr import equations
 
 Call = tuple[Callable, tuple]  # a step, and its positional arguments
 
@@ -40,6 +41,14 @@ def comparison(
     Raises:
         Incomparable: its arguments are not known well enough, or JAX cannot export it.
     """
+    if any(map(_jax.prints, equations(traced.jaxpr.jaxpr))):
+        real = trace
+
+        def trace(step: Callable, call: tuple) -> Any:
+            with _jax.printing_left_out():
+                return real(step, call)
+
+        traced = trace(step, call)
     jaxpr = traced.jaxpr.jaxpr
     splits = mapped.specs(jaxpr)
     leaves, numbers = _leaves(call, jaxpr)
@@ -49,9 +58,13 @@ def comparison(
         traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
     values = [leaves[n] for n in sorted(numbers, key=numbers.get)]
     has_values = not any(isinstance(value, jax.ShapeDtypeStruct) for value in values)
-    has_values = has_values and not all(_is_constant(values[n]) for n in roles.batch)
+    has_values = has_values and not (
+        roles.batch and all(_is_constant(values[n]) for n in roles.batch)
+    )
     if splits is None and not has_values:
-        raise Incomparable("only shapes of its arguments were given, or examples that are all alike")
+        raise Incomparable(
+            "only shapes of its arguments were given, or examples that are all alike"
+        )
     values = _made_up(values, roles)
     many, one = _exported(traced, values), None
     devices = _jax.devices_of(traced)
@@ -63,7 +76,9 @@ def comparison(
             shapes = list(leaves)
             for leaf, number in numbers.items():
                 shapes[leaf] = jax.ShapeDtypeStruct(whole[number].shape, whole[number].dtype)
-            one = _exported(trace(step, jax.tree.unflatten(jax.tree.structure(call), shapes)), whole)
+            one = _exported(
+                trace(step, jax.tree.unflatten(jax.tree.structure(call), shapes)), whole
+            )
         else:
             bare = [
                 jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if n in numbers else leaf
@@ -107,7 +122,13 @@ def _has_examples(value: Any, number: int, roles: Roles, examples: int, axis: in
 
 
 def _smaller(
-    leaves: list[Any], numbers: dict[int, int], roles: Roles, examples: int, *, axis: int, share: int
+    leaves: list[Any],
+    numbers: dict[int, int],
+    roles: Roles,
+    examples: int,
+    *,
+    axis: int,
+    share: int,
 ) -> list[Any]:
     if not examples or examples % share:
         raise Incomparable("one step of it would take more than this machine should give")
@@ -195,12 +216,13 @@ def _slots(traced: Any, roles: Roles, *, is_pmap: bool) -> list[Slot]:
             names[argument],
             argument,
             result,
-            is_trained=_is_float(jaxpr.invars[argument]) and (mapped.GRADIENT in labels[result] or not has_gradients),
+            is_trained=_is_float(jaxpr.invars[argument])
+            and (mapped.GRADIENT in labels[result] or not has_gradients),
             differs=bool(mapped.axes(labels[result])),
             joined_at=mapped.joined_at(labels[result]),
         )
         for argument, result in roles.state
-    ]  # fmt: skip
+    ]
 
 
 def _losses(traced: Any, roles: Roles) -> list[tuple[int, str]]:

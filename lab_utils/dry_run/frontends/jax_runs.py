@@ -1,9 +1,10 @@
 """The step of a program of JAX, found while the program runs: what it calls, with what, and what it trains.
 
-A function that JAX made is looked at when it is called with arrays. One that computes gradients is not carried
-out: the call is noted, and gives back the old state and zeros. So the program goes on to its next calls, which
-show what is state (results that come back as arguments), what is a batch (arrays that are new in each call),
-and which static values change. Any other function is carried out: it prepares data, or makes the state.
+A function that JAX made is looked at when it is called with arrays. One that computes gradients is not
+carried out: the call is noted, and gives back the old state and zeros. So the program goes on to its next
+calls, which show what is state (results that come back as arguments), what is a batch (arrays that are new
+in each call), and which static values change. Any other function is carried out: it prepares data, or makes
+the state.
 """
 
 import functools
@@ -21,9 +22,12 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 
-CALLS = 3  # of a step, after which the program is ended: its static values and its shapes have shown
+CALLS = (
+    3  # of a step, after which the program is ended: its static values and its shapes have shown
+)
 
-# By module: what makes functions that are compiled. Flax's and Equinox's own call JAX's, with other arguments.
+# By module: what makes functions that are compiled. Flax's and Equinox's own call JAX's, with other
+# arguments.
 _MAKERS = {
     "jax": ("jit", "pmap", "shard_map"),
     "jax.experimental.pjit": ("pjit",),
@@ -150,7 +154,7 @@ class Steps:
     def _kind(
         self, jax_calls: Any, function: Any, args: tuple, kwargs: dict, is_jitted: bool
     ) -> bool | None:
-        """True for a call that is noted, False for one at which the program would stop, None for any other."""
+        """True for a call that is noted, False for one at which the program would stop; None for others."""
         if self.named:
             is_meant = place(function).function == self.named
             is_meant |= getattr(function, "__name__", "") == self.named
@@ -180,10 +184,13 @@ class Steps:
         step = next((step for step in self.others if step.function is function), None)
         if step is None:
             step = Step(function, place(function), caller(), computes_gradients=False)
-            step.calls.append(jax_calls.abstract((args, kwargs)))  # what is donated is gone after it
+            step.calls.append(
+                jax_calls.abstract((args, kwargs))
+            )  # what is donated is gone after it
             self.others.append(step)
         elif not step.pairs and (pairs := _pairs(leaves, step.given)):
-            if step.where and any(jax_calls.is_trained(leaves[n]) for n in pairs):
+            is_training = any(jax_calls.is_trained(leaves[n]) for n in pairs)
+            if step.where and is_training:
                 step.pairs, step.new = pairs, _new(leaves, [], pairs)
                 self.found.append(step)
                 self.fed()
@@ -270,9 +277,7 @@ def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) 
 class _Watched:
     """A function that JAX made, in all else as it is."""
 
-    def __init__(
-        self, function: Any, steps: Steps, watching: list[bool], is_jitted: bool
-    ) -> None:
+    def __init__(self, function: Any, steps: Steps, watching: list[bool], is_jitted: bool) -> None:
         functools.update_wrapper(self, function)
         self._function, self._steps = function, steps
         self._watching, self._is_jitted = watching, is_jitted

@@ -24,7 +24,6 @@ from unittest import mock
 from lab_utils.common import source
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
-from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.private.tpu_estimator import NO_HOST
@@ -113,9 +112,9 @@ def _advice(calls: Recording, program: str) -> str:
         )
     if calls.imports_jax:
         return (
-            "it uses JAX, and it called no function of jax.jit, jax.pmap or jax.grad that trains. Compile the "
-            "whole step with jax.jit, or name its function with --step NAME if it is compiled; or write a "
-            "function that returns (step, (state, batch)), with arrays or their shapes, and name it as "
+            "it uses JAX, and it called no function of jax.jit, jax.pmap or jax.grad that trains. Compile "
+            "the whole step with jax.jit, or name its function with --step NAME if it is compiled; or write "
+            "a function that returns (step, (state, batch)), with arrays or their shapes, and name it as "
             "FILE.py:function"
         )
     return "give the flags that make it train after `--`"

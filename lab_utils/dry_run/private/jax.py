@@ -57,6 +57,11 @@ def is_of_gradient(equation: Any) -> bool:
     return "transpose(" in str(equation.source_info.name_stack)
 
 
+def prints(equation: Any) -> bool:
+    """Whether an equation of a jaxpr only shows values: jax.debug.print, jax.debug.callback."""
+    return "debug" in equation.primitive.name
+
+
 def place(equation: Any) -> Place:
     """The caller's line that made an equation of a jaxpr."""
     stack = equation.source_info.traceback
@@ -139,7 +144,9 @@ def result_names(traced: Any) -> list[str]:
 
 def devices_of(traced: Any) -> int:
     """How many devices a traced step works on."""
-    return max([1, *(mesh.size for mesh in _meshes(traced.jaxpr.jaxpr)), *_argument_devices(traced)])
+    return max(
+        [1, *(mesh.size for mesh in _meshes(traced.jaxpr.jaxpr)), *_argument_devices(traced)]
+    )
 
 
 def _argument_devices(traced: Any) -> Iterator[int]:
@@ -169,12 +176,28 @@ def on_one_device() -> Iterator[None]:
         one = jax.sharding.Mesh(first, mesh.axis_names, axis_types=mesh.axis_types)
         return real(*arguments, mesh=one, **parameters)
 
-    jax.clear_caches()  # which hold what was traced for the real mesh
-    shard_map.shard_map_p.bind = bind
+    with _bound_otherwise({shard_map.shard_map_p: bind}):
+        yield
+
+
+@contextmanager
+def printing_left_out() -> Iterator[None]:
+    """Context manager: what is traced leaves out jax.debug.print and jax.debug.callback."""
+    primitives = (debugging.debug_callback_p, debugging.debug_print_p)
+    with _bound_otherwise(dict.fromkeys(primitives, lambda *arguments, **parameters: [])):
+        yield
+
+
+@contextmanager
+def _bound_otherwise(functions: dict[Any, Any]) -> Iterator[None]:
+    jax.clear_caches()  # which hold what was traced before
+    for primitive, function in functions.items():
+        primitive.bind = function
     try:
         yield
     finally:
-        del shard_map.shard_map_p.bind
+        for primitive in functions:
+            del primitive.bind
         jax.clear_caches()
 
 
@@ -200,9 +223,8 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
     shapes = [jax.ShapeDtypeStruct(*_numbers(variable.aval)) for variable in variables]
     shardings = _export_shardings(traced)
     options = {"in_shardings": shardings} if shardings else {}
-    with _debugging_left_out():
-        step = jax.jit(of_arrays, **options)
-        blob = jax.export.export(step, platforms=["cpu"])(*shapes).serialize()
+    step = jax.jit(of_arrays, **options)
+    blob = jax.export.export(step, platforms=["cpu"])(*shapes).serialize()
     meshes = [shardings[0].mesh] if shardings else []
     return bytes(blob), [
         (name, size, kind.name)
@@ -226,26 +248,6 @@ def _export_shardings(traced: Any) -> tuple[Any, ...]:
         mesh = jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
     copies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     return tuple(each or copies for each in named)
-
-
-@contextmanager
-def _debugging_left_out() -> Iterator[None]:
-    """Context manager: what a step only prints is not exported."""
-    table = mlir._platform_specific_lowerings["cpu"]
-    before = dict(table)
-
-    def nothing(ctx: Any, *arguments: Any, **parameters: Any) -> list[Any]:
-        if ctx.tokens_in:
-            ctx.set_tokens_out(ctx.tokens_in)
-        return []
-
-    for primitive in (debugging.debug_callback_p, debugging.debug_print_p):
-        mlir.register_lowering(primitive, nothing, platform="cpu")
-    try:
-        yield
-    finally:
-        table.clear()
-        table.update(before)
 
 
 def is_key(aval: Any) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import jax as _tracing
 from lab_utils.dry_run.program import Matmul
 from lab_utils.dry_run.records import Finding
@@ -142,9 +142,7 @@ def _constants(traced: Any, where: Place) -> list[Finding]:
     return [finding("TPU244", where, arrays=shapes, size=size)]
 
 
-def state_numbers(
-    traced: Any, among: Collection[int] | None = None
-) -> list[tuple[int, int]]:
+def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tuple[int, int]]:
     """Pairs (number of an argument's array, number of the result that is its new value).
 
     An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
@@ -157,6 +155,18 @@ def state_numbers(
     old, new = [var.aval for var in takes], [var.aval for var in gives]
     whole = list(itertools.chain(*map(children, children(arguments))))
     return paired(whole, results, old, new, among)
+
+
+def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None:
+    """The first line that uses a primitive, or calls a function of JAX's own that does; None: none."""
+    for equation in jaxpr.eqns:
+        place = _tracing.place(equation) or around
+        if equation.primitive.name == primitive:
+            return place
+        found = (line_of(body, primitive, place) for body in inner(equation))
+        if (line := next((each for each in found if each is not None), None)) is not None:
+            return line
+    return None
 
 
 def argument_numbers(traced: Any) -> list[int]:
@@ -290,10 +300,9 @@ def changing(
         columns = zip(names, zip(*kinds, strict=True), strict=True)
         rows = [(name, dict.fromkeys(column)) for name, column in columns]
         what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
-    elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
-        what = "the value of a static argument"
-    elif (programs := _different(statics)) > 1:
-        what = "the value of a static argument"
     else:
+        cached = len({id(traced.jaxpr) for traced in traces}) if one_cache else 1
+        programs, what = max(cached, _different(statics)), "the value of a static argument"
+    if programs < 2:
         return []
     return [finding("TPU243", where, calls=len(traces), programs=programs, what=what)]

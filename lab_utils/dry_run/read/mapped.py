@@ -38,7 +38,7 @@ _NONE: Labels = frozenset()
 
 
 def labels(jaxpr: Any, copies: set[int], *, is_pmap: bool) -> list[Labels]:
-    """The labels of each result of a step; `copies` are the numbers of its arguments that cores hold alike."""
+    """The labels of each result of a step; `copies` are the numbers of arguments that cores hold alike."""
     given = [Labels({COPIES}) if n in copies else _NONE for n in range(len(jaxpr.invars))]
     return _Follow(is_pmap).through(jaxpr, given)
 
@@ -107,7 +107,12 @@ class _Follow:
             return self._joined(equation, given)
         if name == "axis_index":
             return [Labels({parameters["axis_name"]})]
-        special = {"shard_map": self._mapped, "scan": self._scan, "while": self._while, "cond": self._cond}
+        special = {
+            "shard_map": self._mapped,
+            "scan": self._scan,
+            "while": self._while,
+            "cond": self._cond,
+        }
         if name in special:
             return special[name](equation, given)
         bodies = list(inner(equation))
@@ -123,10 +128,16 @@ class _Follow:
         place = _tracing.place(equation)
         results = []
         for of in given:
-            kept = Labels(label for label in of if label not in names and not isinstance(label, Joined))
+            kept = Labels(
+                label for label in of if label not in names and not isinstance(label, Joined)
+            )
             is_gradient = GRADIENT in of or _tracing.is_of_gradient(equation)
             results.append(kept | {Joined(place)} if is_gradient else kept)
-        return results if len(results) == len(equation.outvars) else [_NONE.union(*results)] * len(equation.outvars)
+        return (
+            results
+            if len(results) == len(equation.outvars)
+            else [_NONE.union(*results)] * len(equation.outvars)
+        )
 
     def _mapped(self, equation: Any, given: list[Labels]) -> list[Labels]:
         parameters = equation.params
@@ -195,9 +206,7 @@ def arrays_apart(
             yield argument, result, GRADIENT in found[result] or not has_gradients
 
 
-def read(
-    jaxpr: Any, state: list[tuple[int, int]], where: Place, *, is_pmap: bool
-) -> list[Finding]:
+def read(jaxpr: Any, state: list[tuple[int, int]], where: Place, *, is_pmap: bool) -> list[Finding]:
     """TPU245 for trained arrays that the cores do not join, else TPU246 for statistics; `where`: the step."""
     apart = list(arrays_apart(jaxpr, state, is_pmap=is_pmap))
     trained = [(argument, result) for argument, result, is_trained in apart if is_trained]
@@ -205,7 +214,9 @@ def read(
     if not arrays:
         return []
     names = _tracing.names(jaxpr)
-    some_are_joined = len(arrays) < sum("float" in str(jaxpr.invars[n].aval.dtype) for n, _ in state)
+    some_are_joined = len(arrays) < sum(
+        "float" in str(jaxpr.invars[n].aval.dtype) for n, _ in state
+    )
     maker = _tracing.maker(jaxpr, jaxpr.outvars[arrays[0][1]]) if some_are_joined else None
     place = (_tracing.place(maker) if maker else None) or where
     rule = "TPU245" if trained else "TPU246"

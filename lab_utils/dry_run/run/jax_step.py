@@ -36,9 +36,9 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
         raise Skip(f"cannot be checked here: {process.exception_line(error)}") from error
     many = runs[0]
     if comparison.has_values:
-        session.add(_not_finite(program, many))
+        lost = _not_finite(program, many)
+        session.add(lost or _unchanged(program, comparison, many, steps))
         session.result.figures += _loss_figures(many)
-        session.add(_unchanged(program, comparison, many, steps))
     if len(runs) > 1:
         session.add(_compared(program, comparison, many, runs[1]))
     before = " (from the cache: the same program and values)" if cached else ""
@@ -58,7 +58,9 @@ def _said(session: Session, comparison: Comparison) -> str:
             'jax.config.update("jax_num_cpu_devices", N) before JAX starts gives it N.'
         )
         return "nothing to compare it with"
-    return "on any number of cores it computes the same, as XLA splits it and nothing in it maps cores"
+    return (
+        "on any number of cores it computes the same, as XLA splits it and nothing in it maps cores"
+    )
 
 
 def _executed(
@@ -124,7 +126,12 @@ def _unchanged(
 ) -> list[Finding]:
     """TPU408 where no trained array changes in several steps, nor any other of the state."""
     trained = {slot.name for slot in comparison.slots if slot.is_trained}
-    changes = [entry["change"] for step in steps for name, entry in step["state"].items() if name in trained]
+    changes = [
+        entry["change"]
+        for step in steps
+        for name, entry in step["state"].items()
+        if name in trained
+    ]
     if asked < 2 or not changes or any(changes):
         return []
     return [finding("TPU408", program.where, steps=len(steps), hint=words.TRAINS[Api.JAX])]
