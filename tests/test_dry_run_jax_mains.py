@@ -202,3 +202,31 @@ def test_a_step_is_not_carried_out_and_other_functions_are(run, capsys):
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     target = run("optax_mlp", "print(epoch", "assert loss > 0\n        print(epoch")
     assert target.data.name == "train_step"
+
+
+def test_a_program_for_the_hosts_of_a_pod_finds_the_devices_of_this_machine(run):
+    old = 'mesh = Mesh(np.array(jax.devices()), ("data",))\n'
+    new = "jax.distributed.initialize()\nassert jax.device_count('tpu')\n" + old.replace(
+        "()", "('tpu')"
+    )
+    target = run("shard_map_sgd", old, new)
+    assert target.data.name == "train_step" and len(target.data.calls) == jax_runs.CALLS
+
+
+@pytest.mark.parametrize(
+    "argnums", [{}, {"batch_argnums": 1}, {"batch_argnums": (1,), "state_argnums": 0}]
+)
+def test_roles_that_shapes_cannot_tell_are_asked_for(argnums):
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+    from lab_utils.dry_run.lower.errors import InputUnfit
+
+    jnp = jax.numpy
+    step = jax.jit(lambda w, x, table: w - 0.1 * jax.grad(lambda w: jnp.mean(x @ w @ table))(w))
+    call = jnp.ones((8, 4)), jnp.ones((64, 8)), jnp.ones((4, 16))
+    workload = JaxWorkload(step, call, "v5e:1x1", **argnums)
+    if argnums:
+        program = workload.lower(1)
+        assert (program.mode, program.per_core_batch) == ("train", 64)
+    else:
+        with pytest.raises(InputUnfit, match=r"x \(64\), table \(4\).*batch_argnums=1"):
+            workload.lower(1)

@@ -732,7 +732,7 @@ def updated(weights): return jax.tree.map(lambda w, g: w - g, weights, jax.grad(
         "class Model:\n    @functools.partial(jax.jit, static_argnums=0)\n    def step(self, weights):\n"
         "        return updated(weights), 1.0\nweights, loss = Model().step(weights)  # here",
         "@functools.partial(jax.pmap, axis_name='i')\ndef step(w):\n"
-        "    return jax.tree.map(lambda w: w - jax.lax.pmean(w, 'i'), w)\n"
+        "    return jax.tree.map(lambda w, g: w - jax.lax.pmean(g, 'i'), w, jax.grad(loss_of)(w))\n"
         "step(jax.tree.map(lambda w: w[None], weights))  # here",
     ],
     ids=["a loop", "without jit", "a loop of JAX", "a method", "pmap"],

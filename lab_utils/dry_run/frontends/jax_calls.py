@@ -78,7 +78,7 @@ def trace(step: Callable, call: tuple) -> Any:
 
 
 def statics(step: Callable, call: tuple) -> list[Any]:
-    """What a call gives that is a constant of its compiled program: what is no array for Equinox or pmap.
+    """What a call gives that is a constant of its compiled program: what is not an array for Equinox or pmap.
 
     What jax.pmap takes as an array it would not take as a constant.
     """
@@ -161,7 +161,7 @@ def _shapes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     call = partial(function, **kwargs)
     try:
         return jax.eval_shape(call, *args)
-    except Exception:  # an argument that is no array, as in `trace`
+    except Exception:  # an argument that is not an array, as in `trace`
         return jax.eval_shape(*_split(call, args))
 
 

@@ -38,6 +38,7 @@ _MAKERS = {
 _OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
 _GRADIENTS = ("grad", "value_and_grad")  # of jax, called where nothing is compiled
 MODULES = tuple(_MAKERS)
+_ACCELERATORS = ("tpu", "gpu", "cuda")
 
 
 @dataclass
@@ -231,15 +232,34 @@ def _new(leaves: list[Any], first: list[Any], pairs: dict[int, int]) -> set[int]
     }
 
 
-def set_devices(jax: types.ModuleType, cores: int) -> None:
-    """Gives JAX so many devices of this machine's CPU, unless it has started, or its flags name a number.
+def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
+    """Gives JAX so many devices of this machine's CPU, which stand for TPUs and GPUs until `stack` is left.
 
-    Nothing of this process contacts an accelerator or another host.
+    It keeps its own number if it has started, or if its flags name one. No other host is contacted.
     """
-    if "force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
-        return
-    with suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", cores)
+    if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", cores)
+
+    def replace(owner: Any, name: str, function: Callable) -> None:
+        stack.enter_context(mock.patch.object(owner, name, function))
+
+    replace(jax.distributed, "initialize", lambda *_, **__: None)
+    for name in ("devices", "local_devices", "device_count", "local_device_count"):
+        replace(jax, name, _of_the_cpu(getattr(jax, name)))
+
+
+def _of_the_cpu(function: Callable) -> Callable:
+    """As jax.devices and its like, where the devices of a platform that is not here are asked for."""
+
+    @functools.wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(None if each in _ACCELERATORS else each for each in args)
+        if kwargs.get("backend") in _ACCELERATORS:
+            kwargs["backend"] = None
+        return function(*args, **kwargs)
+
+    return asked
 
 
 def watch(name: str, module: types.ModuleType, steps: Steps, stack: ExitStack) -> None:

@@ -139,7 +139,7 @@ def _jax_met(
         def action(module: types.ModuleType) -> None:
             if name == "jax":
                 calls.imports_jax = True
-                jax_runs.set_devices(module, cores)
+                jax_runs.stand_in(module, cores, stack)
             jax_runs.watch(name, module, steps, stack)
 
         return action

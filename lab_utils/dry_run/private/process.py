@@ -129,8 +129,9 @@ def limited(seconds: float | None) -> Iterator[None]:
 class Running:
     """A job in a process of its own that was started; `result` waits for it."""
 
-    def __init__(self, folder: Path, cores: int, limit: float | None = None) -> None:
-        self._folder, self._limit, self._is_late = folder, limit, False
+    def __init__(self, folder: Path, cores: int) -> None:
+        self._folder, self._limit, self._is_late = folder, 0.0, False
+        self._clock: threading.Timer | None = None
         with (folder / "errors.txt").open("wb") as errors:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", CHILD, str(folder)],
@@ -141,10 +142,12 @@ class Running:
                 text=True,
                 errors="replace",
             )
-        self._clock = threading.Timer(limit or 0, self._end_late)
+
+    def end_after(self, seconds: float) -> None:
+        """Ends the process after so many seconds, unless the job is done before."""
+        self._limit, self._clock = seconds, threading.Timer(seconds, self._end_late)
         self._clock.daemon = True
-        if limit is not None:
-            self._clock.start()
+        self._clock.start()
 
     def _end_late(self) -> None:
         self._is_late = True
@@ -162,7 +165,6 @@ class Running:
             if progress:
                 progress(line.strip())
         code = self._child.wait()
-        self._clock.cancel()
         answer = self._folder / "result.json"
         if code and self._is_late:
             raise TookTooLong(f"not compiled within {self._limit:g} s")
@@ -174,7 +176,8 @@ class Running:
 
     def end(self) -> None:
         """Ends the process where it still runs."""
-        self._clock.cancel()
+        if self._clock is not None:
+            self._clock.cancel()
         self._child.kill()
         self._child.wait()
         self._child.stdin.close()
@@ -194,7 +197,9 @@ def start_job(
         for file, content in files.items():
             (folder / file).write_bytes(content)
         (folder / "request.json").write_text(json.dumps({"job": job} | request), encoding="utf-8")
-        running = Running(folder, cores, _limit.get() if job == "compile" else None)
+        running = Running(folder, cores)
+        if job == "compile" and (limit := _limit.get()) is not None:
+            running.end_after(limit)
         try:
             yield running
         finally:

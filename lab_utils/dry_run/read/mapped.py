@@ -27,7 +27,7 @@ class Joined:
 
 
 class _Mark:
-    """A label that is no axis."""
+    """A label other than an axis."""
 
 
 GRADIENT = _Mark()  # the value depends on a gradient

@@ -23,7 +23,7 @@ OF_GRADIENTS = {
     Api.JAX: (
         "Take the gradients of each core's own mean loss, and join them once, by "
         "grads = jax.lax.pmean(grads, axis_name). Under jax.pmap the gradients of a loss that psum or pmean "
-        "has joined are already summed over the cores. Under jax.shard_map with check_vma, so are those of "
+        "has joined are already all-reduced. Under jax.shard_map with check_vma, so are those of "
         "parameters that all cores hold: differentiate jax.lax.pmean(loss, axis_name) there, and join "
         "nothing after it."
     ),
