@@ -73,6 +73,7 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
+        self.recorded = self.state_argnums = self.batch_argnums = None  # Keras itself says what is what
         self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
