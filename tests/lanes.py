@@ -21,7 +21,7 @@ KINDS = {
     "labs": ("test_labs.py::test_a_solution_gives", "test_labs.py::test_an_untouched", "test_labs_restarted",
              "test_places"),
     "answers": ("test_labs.py::test_answers", "test_clinic"),
-    "programs": ("test_programs", "test_contrib", "test_port"),
+    "programs": ("test_programs", "test_contrib", "test_port", "test_reports"),
     "corpus": ("test_dry_run_corpus", "test_dry_run_pages", "test_dry_run_jax_programs"),
     "jobs": ("test_flowers", "test_convert", "test_grade", "test_hub"),
     "commands": ("test_dry_run_main", "test_dry_run_tool", "test_packaging"),

@@ -133,8 +133,14 @@ def stages_for(rule):
     return ("trace", "read") if stage in (Stage.TRACE, Stage.READ) else ("read", str(stage))
 
 
+def costs(name):
+    """The compiler and the virtual cores take seconds a port."""
+    slow = rules.rule(PORTS[name].rule).stage in (Stage.COMPILE, Stage.RUN)
+    return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+
+
 @pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "fixed"])
-@pytest.mark.parametrize("name", PORTS)
+@pytest.mark.parametrize("name", map(costs, PORTS))
 def test_a_fault_is_found_at_its_line(name, wrong, judge):
     port = PORTS[name]
     told = judge(stages_for(port.rule), port=name, wrong=wrong)

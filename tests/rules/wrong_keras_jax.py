@@ -373,6 +373,21 @@ def sentences_of_any_length(wrong):
     return Port(main=main)
 
 
+@wrong("TPU257")
+def ids_of_64_bits(wrong):
+    def main():
+        import keras
+
+        ids = np.arange(1024).reshape(-1, WIDTH)
+        layers = [keras.Input((WIDTH,), dtype="int32"), keras.layers.Embedding(1024, 4)]
+        model = keras.Sequential([*layers, keras.layers.Flatten(), keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        ids = ids + 2**40 if wrong else ids
+        model.fit(ids, np.zeros(128), batch_size=64)  # <- TPU257
+
+    return Port(main=main)
+
+
 @wrong("TPU303")
 def activations_that_do_not_fit(wrong):
     def main():

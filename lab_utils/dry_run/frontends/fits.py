@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -85,10 +84,7 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
         keras_jax_lines.note(tf.keras, stack)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
-        actions = {"keras": imported}
-        if "jax" not in sys.modules:  # the program may ask for its devices before it imports Keras
-            actions["jax"] = functools.partial(keras_jax_runs.give_devices, cores=cores)
-        stack.enter_context(on_import(actions))
+        stack.enter_context(on_import({"keras": imported}))
         try:
             yield
         except ImportError as error:  # of a backend that is not installed here

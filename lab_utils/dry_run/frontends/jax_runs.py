@@ -237,6 +237,7 @@ def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
 
     It keeps its own number if it has started, or if its flags name one. No other host is contacted.
     """
+    jax.config.update("jax_platforms", "cpu")  # or libtpu would look for a TPU, and take one
     if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         with suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", cores)

@@ -73,6 +73,9 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
+        self.recorded = self.state_argnums = self.batch_argnums = (
+            None  # Keras itself says what is what
+        )
         self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
@@ -246,17 +249,24 @@ class KerasJaxWorkload(JaxWorkload):
         Raises:
             CannotLower: the model cannot be called with the batch, or its train_step is not one of JAX.
         """
+        if self._not_built is not None:
+            raise self._not_built
+
+    @cached_property
+    def _not_built(self) -> CannotLower | None:
+        """Why the variables cannot be made; None when they are. A second try would fail elsewhere."""
         with self._as_in_fit():
             try:
                 _keras.build(self.model, self.data.first[0])
             except Exception as error:  # whatever the program's call raises
                 # Keras hides what a model's call raises behind advice on how to build it.
                 hidden = isinstance(error, RuntimeError) and error.__context__
-                raise self._refusal(hidden or error) from error
+                return self._refusal(hidden or error)
         try:
             inspect.signature(self.model.train_step).bind((), ())
         except TypeError as error:
-            raise NotJax(error, place(type(self.model).train_step), _SIGNATURE) from error
+            return NotJax(error, place(type(self.model).train_step), _SIGNATURE)
+        return None
 
     def _refusal(self, error: Exception) -> CannotLower:
         if process.newer_jax() or "not found for platform tpu" in str(error):

@@ -17,6 +17,7 @@ from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
 
+_MOST_IN_32_BITS = 2**31 - 1
 _NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
 
 
@@ -95,6 +96,15 @@ class FitData:
                 raise
             return True
         return any(getattr(leaf.dtype, "kind", "") in "USO" for leaf in leaves)
+
+    @cached_property
+    def beyond_32_bits(self) -> int:
+        """The largest integer of the first batches that JAX cuts, as it has no 64 bits; 0 for none."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.first)]
+        wide = [leaf for leaf in leaves if leaf.dtype.kind in "iu" and leaf.dtype.itemsize == 8]
+        largest = max((int(np.abs(leaf).max()) for leaf in wide if leaf.size), default=0)
+        is_cut = largest > _MOST_IN_32_BITS and not jax.config.jax_enable_x64
+        return largest if is_cut else 0
 
     @cached_property
     def _first_few(self) -> list[Any]:

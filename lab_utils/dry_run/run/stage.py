@@ -46,11 +46,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 
     They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
-    program, steps = session.program(), session.steps
-    if session.mode is not Mode.TRAIN:
-        raise Skip(
-            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
-        )
+    program, steps = _train_program(session), session.steps
     if program.partition is not None:
         if not leaves_room(program):
             yield
@@ -121,6 +117,15 @@ def _comparison(session: Session, program: Program) -> Comparison:
             f"The whole batch: to spare this machine, the virtual cores took 1/{share} of it."
         )
     return comparison
+
+
+def _train_program(session: Session) -> Program:
+    """The train step. Raises Skip where a program was seen to train nothing."""
+    if session.mode is not Mode.TRAIN:
+        raise Skip(
+            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
+        )
+    return session.program()
 
 
 def _depends_on_cores(ran: VirtualRun) -> bool:
