@@ -73,7 +73,9 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
-        self.recorded = self.state_argnums = self.batch_argnums = None  # Keras itself says what is what
+        self.recorded = self.state_argnums = self.batch_argnums = (
+            None  # Keras itself says what is what
+        )
         self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
@@ -253,7 +255,8 @@ class KerasJaxWorkload(JaxWorkload):
     @cached_property
     def _not_built(self) -> CannotLower | None:
         """Why the variables cannot be made; None when they are. A second try would fail elsewhere."""
-        with self._as_in_fit():
+        copies = _keras.one_copy() if self.data.keeps_one_copy else nullcontext()
+        with self._as_in_fit(), copies:
             try:
                 _keras.build(self.model, self.data.first[0])
             except Exception as error:  # whatever the program's call raises
