@@ -85,7 +85,8 @@ def _sharded_matmul(topology: str) -> Program:
 
     rows = shape(32, 1024, 8192, axes=("data",))
     weights = shape(8192, 32768, axes=(None, "model"))
-    workload = JaxWorkload(jax.jit(jnp.matmul), (rows, weights), topology, {"data": 4, "model": 2})
+    step, mesh_axes = jax.jit(jnp.matmul), {"data": 4, "model": 2}
+    workload = JaxWorkload(step, (rows, weights), topology, mesh_axes, batch_argnums=0)
     return workload.lower(chips.cores(topology))
 
 
