@@ -92,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    flag("--numerics", action="store_true", help="run these steps with a TPU's matmuls, too")
     flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")

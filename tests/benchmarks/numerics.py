@@ -1,9 +1,10 @@
-"""Whether a CPU gives the digits that people published from real TPUs: numerics.yaml beside what is computed here.
+"""Whether a CPU gives the digits that people published from real TPUs (numerics.yaml).
 
     python tests/benchmarks/numerics.py
 
-Each program is lowered by JAX, rewritten by lab_utils/dry_run/run/precision.py as for a step of the dry run, and
-executed on this machine's CPU. Prints a row for each entry of the list, also for those that do not agree, and why.
+Each program is lowered by JAX, rewritten by lab_utils/dry_run/run/precision.py as a step of the dry run is,
+and executed on this machine's CPU. Prints a row for each entry of the list, also for those that do not agree,
+and why they do not.
 """
 
 import os
@@ -172,13 +173,12 @@ PROGRAMS: list[Program] = [
 
 def printed(number: float, published: str) -> str:
     """A float32 number as Python, NumPy, JAX and PyTorch print it, whichever the published text is."""
-    number = np.float32(number)
-    forms = [str(float(number)), str(int(number)) if number == int(number) else "", np.format_float_positional(number, unique=True, trim="."),
-             np.format_float_positional(number, unique=True)]  # fmt: skip
-    decimals = len(published.partition(".")[2])
+    number, decimals = np.float32(number), len(published.partition(".")[2])
+    shortest = np.format_float_positional(number, trim=".")
     # NumPy prints the numbers of an array to as many decimals as the one that needs most, at most 8.
-    forms += [np.format_float_positional(number, precision=decimals, unique=True, trim=".")]
-    return published if published in forms else forms[2]
+    forms = [shortest, str(float(number)), f"{number:g}"]
+    forms.append(np.format_float_positional(number, precision=decimals, trim="."))
+    return published if published in forms else shortest
 
 
 def main() -> int:

@@ -1,10 +1,11 @@
 """A lowered step with each matmul and convolution as a TPU's matrix unit computes it, for a CPU to execute.
 
-The matrix unit multiplies bfloat16 numbers and adds their products in float32. It rounds float32 operands to
-bfloat16 once (precision DEFAULT), or takes each as the sum of two or three bfloat16 numbers, whose products need
-three passes (HIGH) or six (HIGHEST): see jax.lax.Precision, and "Controlling Floating Point Precision" of
-PyTorch/XLA. bfloat16 operands are taken as they are. A product with a vector is none of the matrix unit's: libtpu
-makes a multiplication and a sum of it, in float32 (seen in what 0.0.42.1 compiles for v2 and v5e).
+The matrix unit multiplies bfloat16 numbers and adds their products in float32. It rounds float32 operands
+to bfloat16 once (precision DEFAULT), or takes each as the sum of two or three bfloat16 numbers, whose
+products need three passes (HIGH) or six (HIGHEST): see jax.lax.Precision, and "Controlling Floating Point
+Precision" of PyTorch/XLA. bfloat16 operands are taken as they are. A product with a vector is none of the
+matrix unit's: libtpu makes a multiplication and a sum of it, in float32 (seen in what 0.0.42.1 compiles for
+v2 and v5e). tests/benchmarks/numerics.py compares with what people published from real TPUs.
 """
 
 import itertools
@@ -52,9 +53,11 @@ def _rounded(computation: Any) -> Iterator[Any]:
     shapes = {op.id: op.shape for op in computation.instructions}
     for op in computation.instructions:
         operands = [shapes[id] for id in op.operand_ids]
-        if op.opcode == "convolution" or (op.opcode == "dot" and not _of_vectors(op, operands)):
-            if any(shape.element_type == _FLOAT32 for shape in operands):
-                yield op
+        multiplies = op.opcode == "convolution" or (
+            op.opcode == "dot" and not _of_vectors(op, operands)
+        )
+        if multiplies and any(shape.element_type == _FLOAT32 for shape in operands):
+            yield op
 
 
 def _of_vectors(op: Any, operands: list[Any]) -> bool:
