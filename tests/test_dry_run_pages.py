@@ -183,6 +183,7 @@ FRAMES = {
     "TPU406": in_model(),
     "TPU407": in_input(few(64)),
     "TPU408": in_model(),
+    "TPU409": in_model(points=lambda names: names["features"]() + 100.0),
     "TPU501": input_function(pattern=record_file, decode=lambda: decode),
     "TPU503": mapped(
         records("image/encoded", {"bytes_list": tf.train.BytesList(value=[b"jpeg"])}), "parse"

@@ -2,9 +2,9 @@
 
     python tests/benchmarks/numerics_programs.py [--only WORDS ...]
 
-The programs are the right ports of tests/rules and the flowers model: on none of them may the dry run warn. Prints
-how far loss and weights are off, beside another order of the examples; and the time of the run stage with the
-look over the time without it, in turns.
+The programs are the right ports of tests/rules: on none of them may the dry run warn. Prints how far loss and
+weights are off, beside another order of the examples; and the time of the run stage with this look over the
+time without it.
 """
 
 import argparse
@@ -58,8 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{make.__name__}: {looking / plain:.2f} times the run stage. "
               f"{hurt or numerics.summary(ran.numerics)}")  # fmt: skip
     if ratios:
-        print(f"{seen} programs, {warned} warned of; the run stage takes {statistics.median(ratios):.2f} times "
-              f"as long [{min(ratios):.2f} to {max(ratios):.2f}]")  # fmt: skip
+        print(f"{seen} programs, {warned} warned of; the run stage takes {statistics.median(ratios):.2f} "
+              f"times as long [{min(ratios):.2f} to {max(ratios):.2f}]")  # fmt: skip
     return int(warned > 0)
 
 

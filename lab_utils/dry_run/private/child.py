@@ -45,7 +45,11 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Executes programs: the trained variables "moved" this far, and are this far "apart" from the first 's."""
+    """Executes programs.
+
+    "moved" is the norm of what a program changes of its trained variables, and "apart" that of their
+    difference from those of the first program.
+    """
     import jax
 
     from lab_utils.dry_run.private import jax as _jax

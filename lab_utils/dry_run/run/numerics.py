@@ -1,6 +1,7 @@
 """Whether a TPU's rounding of matmuls changes what the steps of a program do, and at which line (TPU409)."""
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -141,8 +142,15 @@ def with_a_line_exact(program: Program) -> dict[Place, Program]:
 
 
 def _forward(op: str) -> str:
-    """The op whose gradient `op` is part of: "dense/MatMul" of "gradients/dense/MatMul_grad/MatMul_1"."""
-    return of_gradient(op).partition("_grad/")[0] or op
+    """The op whose gradient `op` is part of, else itself.
+
+    "dense/MatMul" of "gradients/dense/MatMul_grad/MatMul_1" or "gradient_tape/dense/MatMul/MatMul_1".
+    """
+    op = re.sub(r"^(StatefulPartitionedCall/)?(PartitionedCall/)?", "", op)
+    gradient = of_gradient(op)
+    if "_grad/" in gradient:
+        return gradient.partition("_grad/")[0]
+    return gradient.rpartition("/")[0] or op
 
 
 def finding_of(what: str, program: Program, place: Place) -> Finding:
