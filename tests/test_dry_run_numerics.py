@@ -1,10 +1,15 @@
 """Steps with a TPU's matmuls: what is rounded, what is told of it, and programs that are left alone."""
 
+import json
+from importlib import resources
+
+import jsonschema
 import numpy as np
 import pytest
 from dry_run_models import run_program
-from rules import RIGHT, rights  # noqa: F401
+from rules import RIGHT, WRONG, rights, wrong_run  # noqa: F401
 
+from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.records import Numerics
@@ -12,6 +17,7 @@ from lab_utils.dry_run.run import numerics, precision
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+SCHEMA = resources.files("lab_utils.dry_run.report").joinpath("schema.json")
 
 
 def _hlo(function, *shapes, dtype="float32"):
@@ -101,6 +107,42 @@ def test_another_order_keeps_examples_and_labels_together():
     assert all((batch[0] * 10 == batch[1]).all() for batch in dealt)
     assert sorted(np.ravel([batch[0] for batch in dealt])) == list(range(24))
     assert (np.stack([batch[0] for batch in dealt]) != features).any()
+
+
+def test_a_report_tells_and_draws_it():
+    [wrong] = [port for port in WRONG if port.rule == "TPU409"]
+    port = wrong.make(True)
+    stages = ("trace", "read", "run")
+    report = dry_run(
+        port.estimator, port.input_fn, stages=stages, numerics=True, steps=4, progress=False
+    )
+    [found] = report.findings
+    assert found.rule == "TPU409" and "tf.matmul" in found.where
+    assert len(report.numerics.tpu_losses) == 4
+    assert report.numerics.tpu_losses[0] > 2 * report.numerics.losses[0]
+    assert "beyond the steps' own noise" in " ".join(str(report).split())
+    page = report._repr_html_()
+    assert page.count("<polyline") == 2 and "dashed" in page
+    written = json.loads(report.to_json())
+    jsonschema.validate(written, json.loads(SCHEMA.read_text()))
+    assert len(written["numerics"]["losses"]) == 4
+    assert any("beyond matmuls" in said for said in report.not_checked)
+
+
+def test_without_being_asked_nothing_is_run_for_it():
+    [wrong] = [port for port in WRONG if port.rule == "TPU409"]
+    port = wrong.make(True)
+    report = dry_run(port.estimator, port.input_fn, stages=["trace", "run"], progress=False)
+    assert report.numerics is None and not report.findings
+    assert any("numerics=True" in said for said in report.not_checked)
+
+
+def test_steps_that_are_not_run_are_told():
+    [wrong] = [port for port in WRONG if port.rule == "TPU409"]
+    port = wrong.make(True)
+    report = dry_run(port.estimator, port.input_fn, stages=["trace"], numerics=True, progress=False)
+    assert report.numerics is None
+    assert any("numerics=True asks for" in said for said in report.not_checked)
 
 
 FALLING = [2.0, 1.6, 1.2, 0.8]

@@ -92,6 +92,8 @@ def dry_run(
     ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
     with contextlib.nullcontext() if cache else results.disable(), ticking as say:
         carry_out(session, chosen_stages, say)
+    if numerics and session.numerics is None:
+        session.not_checked.append("What numerics=True asks for: the steps were not run.")
     report = Report(
         workload.name,
         topology,

@@ -22,6 +22,8 @@ Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 _OTHER_LOSS = 0.05
 # Of how far the loss falls in float32, or the weights move, where they move another way.
 _LESS_THAN_HALF = 0.5
+# Times what another order of the examples makes, which differs from one order to the next.
+_BEYOND_NOISE = 2
 # A loss that falls by less tells nothing.
 _FALLS = 0.05
 # So many lines are tried, to see which does it: each takes a run of the steps.
@@ -77,7 +79,7 @@ def hurt(found: Numerics) -> str:
     if not all(map(math.isfinite, on_tpu)):
         return "the loss is not finite"
     if losses:
-        noise = max(abs(a - b) for a, b in zip(other, losses, strict=True))
+        noise = _BEYOND_NOISE * max(abs(a - b) for a, b in zip(other, losses, strict=True))
         first = abs(on_tpu[0] - losses[0])
         if first > max(_OTHER_LOSS * abs(losses[0]), noise):
             return f"the loss of the first step is {on_tpu[0]:.6g}, and {losses[0]:.6g} in float32"
@@ -87,7 +89,7 @@ def hurt(found: Numerics) -> str:
         if falls > _FALLS * abs(losses[0]) and short > max(_LESS_THAN_HALF * falls, noise):
             return f"the loss falls to {tpu_end:.6g}, and to {end:.6g} in float32"
     if found.tpu_weights is not None and found.tpu_weights > max(
-        _LESS_THAN_HALF, found.other_weights
+        _LESS_THAN_HALF, _BEYOND_NOISE * found.other_weights
     ):
         return (
             f"the weights are {found.tpu_weights:.0%} of what they moved away from those of float32"
