@@ -93,7 +93,7 @@ def dry_run(
     with contextlib.nullcontext() if cache else results.disable(), ticking as say:
         carry_out(session, chosen_stages, say)
     if numerics and session.numerics is None:
-        session.not_checked.append("What numerics=True asks for: the steps were not run.")
+        session.not_checked.append("What numerics=True asks for: the steps were not run so.")
     report = Report(
         workload.name,
         topology,

@@ -52,7 +52,7 @@ def variants(program: Program, batches: list[Batch]) -> list[tuple[Program, list
 
 
 def _in_another_order(batches: list[Batch]) -> list[Batch]:
-    """The cores' shares of all batches, dealt anew to cores and steps."""
+    """The cores' shares of all batches, dealt again to cores and steps."""
     cores = len(batches[0][0])
     order = np.random.default_rng(0).permutation(len(batches) * cores)
     columns = [np.concatenate(arrays)[order] for arrays in zip(*batches, strict=True)]
