@@ -17,6 +17,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 
 _EXPONENT_BITS, _MANTISSA_BITS = 8, 7  # of a bfloat16
 _FLOAT32 = 11  # in XLA's PrimitiveType
+_UNSEEDED = ("rng", "rng-get-and-update-state")
 # bfloat16 numbers for each operand, by precision (DEFAULT, HIGH, HIGHEST), and by what JAX calls an algorithm
 # (BF16_BF16_F32 and its X3 and X6).
 _PARTS, _PARTS_OF_ALGORITHM = (1, 2, 3), {6: 1, 7: 2, 8: 3}
@@ -46,6 +47,13 @@ def products(hlo: bytes) -> dict[str, str]:
     module = _tensorflow.hlo_module(hlo)
     found = (op for computation in module.computations for op in _rounded(computation))
     return {op.name: op.metadata.op_name for op in found}
+
+
+def without_a_seed(hlo: bytes) -> str:
+    """An op that draws other random numbers in another program, "" where all have a seed."""
+    module = _tensorflow.hlo_module(hlo)
+    ops = (op for computation in module.computations for op in computation.instructions)
+    return next((op.metadata.op_name or op.name for op in ops if op.opcode in _UNSEEDED), "")
 
 
 def _rounded(computation: Any) -> Iterator[Any]:

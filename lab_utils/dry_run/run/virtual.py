@@ -18,7 +18,7 @@ from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import findings, numerics
+from lab_utils.dry_run.run import findings, numerics, precision
 from lab_utils.dry_run.run.findings import Batch, VirtualRun
 
 # A line of a traceback that names the exception; XLA's own messages go on after it.
@@ -67,10 +67,10 @@ def running(
         programs.append((one_core if program.may_add_up else _loss_only(one_core), whole[:1]))
     elif whole:
         programs.append((one_core, whole))
-    if on_tpu and program.random:
+    if on_tpu and (op := precision.without_a_seed(program.hlo)):
         on_tpu = False
         result.not_compared.append(
-            f"A TPU's rounding: each run of the step draws other random numbers ({program.random[0]})."
+            f"A TPU's rounding: each run of the step draws other random numbers ({op})."
         )
     if on_tpu:
         programs += numerics.variants(program, batches)
