@@ -175,6 +175,8 @@ def test_what_does_not_matter_is_not(case):
 @pytest.mark.parametrize("right", RIGHT, ids=lambda right: right.__name__)
 def test_a_right_port_is_not_hurt(right):
     port = right()
+    if port.estimator is None:
+        pytest.skip("a program with a main of its own")
     stages = ("trace", "run")
     report = dry_run(port.estimator, port.input_fn, stages=stages, numerics=True, progress=False)
     assert not [found for found in report.findings if found.rule == "TPU409"], report.numerics
