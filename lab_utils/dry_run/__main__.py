@@ -110,6 +110,7 @@ def parser() -> argparse.ArgumentParser:
          "`v5e: 1.20`, and `currency:`, `source:`")  # fmt: skip
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    flag("--numerics", action="store_true", help="run these steps with a TPU's matmuls, too")
     flag(
         "--feed_seconds",
         type=float,

@@ -17,6 +17,7 @@ from lab_utils.common.figures import figure_text, kind_text
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity
 from lab_utils.dry_run.report import words
+from lab_utils.dry_run.report.curves import curves
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.notebook import look
 
@@ -70,7 +71,13 @@ def _template(name: str) -> jinja2.Template:
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
     style = Markup(sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run"))
     icons = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
-    names = {"words": words, "look": look, "rule_page": _rule_page, "style": style}
+    names = {
+        "words": words,
+        "look": look,
+        "rule_page": _rule_page,
+        "style": style,
+        "curves": curves,
+    }
     names |= {"colours": _COLOURS, "icons": icons}
     return templates.get_template(name, globals=names)
 
