@@ -61,6 +61,8 @@ def test_of_steps_shorter_than_the_hosts_work_there_are_no_hours():
     shown = table([trial("v2:2x2", 1e-5), trial("v6e:1x1", 2e-5)], steps=1000)
     assert shown.trials[0].hours(1000) is None
     assert "the smallest slice is as good as any" in shown.sentence
+    assert "no training reaches such a rate" in str(shown)
+    assert "no training reaches" not in str(table([trial("v2:2x2", 0.1)]))
 
 
 def test_money_is_that_of_the_hours():

@@ -194,6 +194,12 @@ class Comparison:
         texts = [text.rstrip(".") + "." for text in texts]
         if self.steps:
             texts += _without_hours(self.trials)
+        if any(trial.is_short for trial in self.trials):
+            least = scaled(LEAST_STEP_SECONDS, "s")
+            texts.append(
+                f"Where a step takes less than {least}, what the host does for it (dispatch, infeed) takes "
+                "longer: no training reaches such a rate, and no hours are given."
+            )
         if self.best is not None:
             texts.append(f"Estimated times: {words.ESTIMATE_BASIS}")
         return list(dict.fromkeys(texts + self.notes))
