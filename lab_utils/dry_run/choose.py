@@ -78,7 +78,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     steps = train_steps or (observed.steps() if observed else None)
 
     def workload_for(topology: str) -> Workload:
-        workload = workload_of(subject, data, topology=topology, mesh_axes=mesh_axes)
+        workload = workload_of(subject, data, topology=topology, of_jax={"mesh_axes": mesh_axes})
         workload.observed = observed or Observed()
         return workload
 
@@ -137,7 +137,7 @@ def largest_batch(
         InputUnfit, CannotLower: the step cannot be lowered with its own batch.
     """
     cores = chips.cores(topology)
-    workload = workload_of(subject, data, topology=topology, mesh_axes=mesh_axes)
+    workload = workload_of(subject, data, topology=topology, of_jax={"mesh_axes": mesh_axes})
     workload.observed = observed or Observed()
     if workload.backend == "JAX":
         raise ValueError(
