@@ -2,16 +2,12 @@
 
 from wrong_answers import Mutant, Right, Wrong
 
-_READING = r"""
-def reading(report):
-    losses = report["losses"]
-    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
-        return "broken"
-    if report["platform"] != "tpu":
-        return "no chip"
-    if figure(report, "step") < figure(report, "least time"):
-        return "clock"
-    return "reached"
+_CHEAPEST = r"""
+def cheapest(trials, steps, deadline, budget):
+    known = [t for t in trials if t.hours(steps) and t.price is not None]
+    bills = [(t.price * t.hours(steps)[1], t.hours(steps)[1], t.topology) for t in known]
+    possible = [bill for bill in bills if bill[1] <= deadline and bill[0] <= budget]
+    return min(possible)[2] if possible else None
 """
 
 ANSWERS = {
@@ -65,138 +61,89 @@ def spot_pays(spot, full, interruptions, lost_minutes):
             r"""
 def spot_pays(spot, full, interruptions, lost_minutes):
     useful = max(0.0, 1 - interruptions * lost_minutes / 60)
-    price = spot / useful if useful else math.inf
+    price = spot / useful if useful else float("inf")
     return price < full
 """
         ),
     ],
     "12c": [
-        Mutant("not all(map(math.isfinite, losses)) or ", "", "infinite"),
-        Mutant(" or losses[-1] >= losses[0]", "", "rose"),
-        Mutant('report["platform"] != "tpu"', 'report["platform"] == "cpu"', "GPU"),
-        Mutant('figure(report, "step") < figure(report, "least time")', "False", "least time"),
-        Mutant(
-            'figure(report, "step") < figure(report, "least time")',
-            'figure(report, "step") > figure(report, "least time")',
-            "bound",
-        ),
-        Mutant('figure(report, "step") <', 'figure(report, "first step") <', "first step"),
-        Mutant('return "reached"', "return True", "one of"),
         # The one that the wrong ones below are made from
-        Right(_READING),
-        # Numpy, conditional chain
+        Right(_CHEAPEST),
+        # A loop that keeps the best so far; memory and reasons asked first
+        Right(r"""
+def cheapest(trials, steps, deadline, budget):
+    best, least = None, float("inf")
+    for trial in trials:
+        if trial.why or trial.step.memory.used > trial.step.memory.available.value:
+            continue
+        if not trial.hours(steps) or not trial.price:
+            continue
+        _, high = trial.hours(steps)
+        bill = high * trial.price
+        if high > deadline or bill > budget or bill >= least:
+            continue
+        best, least = trial.topology, bill
+    return best
+"""),
+        # Sorted, with a helper
+        Right(r"""
+def _bill(trial, steps):
+    hours = trial.hours(steps)
+    if trial.seconds is None or hours is None or trial.price is None:
+        return None
+    return max(hours) * trial.price
+def cheapest(trials, steps, deadline, budget):
+    paid = [t for t in trials if _bill(t, steps) is not None and _bill(t, steps) <= budget]
+    paid = [t for t in paid if max(t.hours(steps)) <= deadline]
+    ranked = sorted(paid, key=lambda t: _bill(t, steps))
+    return next((t.topology for t in ranked), None)
+"""),
+        # NumPy
         Right(r"""
 import numpy as np
-def reading(report):
-    losses = np.asarray(report["losses"], float)
-    broken = not np.isfinite(losses).all() or losses[-1] >= losses[0]
-    return ("broken" if broken else "no chip" if report["platform"] != "tpu"
-            else "clock" if figure(report, "step") < figure(report, "least time") else "reached")
+def cheapest(trials, steps, deadline, budget):
+    high = np.array([(t.hours(steps) or (np.inf, np.inf))[1] for t in trials])
+    price = np.array([np.inf if t.price is None else t.price for t in trials])
+    cost = np.where((high <= deadline) & (high * price <= budget), high * price, np.inf)
+    return trials[int(cost.argmin())].topology if np.isfinite(cost).any() else None
 """),
-        # Helpers
-        Right(r"""
-def _falls(losses):
-    return all(map(math.isfinite, losses)) and losses[0] > losses[-1]
-def _too_fast(report):
-    step, least = (figure(report, name) for name in ("step", "least time"))
-    return step < least
-def reading(report):
-    for said, found in (("broken", lambda: not _falls(report["losses"])), ("no chip", lambda: report.get("platform") != "tpu"), ("clock", lambda: _too_fast(report))):
-        if found():
-            return said
-    return "reached"
-"""),
-        # Any, early return
-        Right(r"""
-def reading(report):
-    first, *_, last = report["losses"]
-    if any(math.isnan(x) or math.isinf(x) for x in report["losses"]):
-        return "broken"
-    if last >= first:
-        return "broken"
-    if not report["platform"] == "tpu":
-        return "no chip"
-    if figure(report, "least time") > figure(report, "step"):
-        return "clock"
-    else:
-        return "reached"
-"""),
-        # Platform first
+        # The row in the place of its name
+        Wrong(
+            _CHEAPEST.replace("t.topology) for", "t) for").replace(
+                "min(possible)", "sorted(possible, key=lambda b: b[0])[0]"
+            ),
+            "should return a topology",
+        ),
+        # The fastest
+        Wrong(
+            _CHEAPEST.replace("min(possible)[2]", "min(possible, key=lambda bill: bill[1])[2]"),
+            "The cheapest",
+        ),
+        # Hours of its own where the dry run refuses them
         Wrong(
             r"""
-def reading(report):
-    losses = report["losses"]
-    if report["platform"] != "tpu":
-        return "no chip"
-    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
-        return "broken"
-    if figure(report, "step") < figure(report, "least time"):
-        return "clock"
-    return "reached"
+def cheapest(trials, steps, deadline, budget):
+    bills = {}
+    for t in trials:
+        if t.seconds is None or t.price is None:
+            continue
+        high = t.seconds * steps / 3600 * 1.5
+        if high <= deadline and high * t.price <= budget:
+            bills[t.topology] = high * t.price
+    return min(bills, key=bills.get, default=None)
 """,
-            "A step that does not learn is broken on any machine",
+            "gives no hours",
         ),
-        # Clock before the platform
+        # A text for none
+        Wrong(_CHEAPEST.replace("else None", 'else "none"'), "expected None"),
+        # A missing price counts as nothing
         Wrong(
-            r"""
-def reading(report):
-    losses = report["losses"]
-    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
-        return "broken"
-    if figure(report, "step") < figure(report, "least time"):
-        return "clock"
-    if report["platform"] != "tpu":
-        return "no chip"
-    return "reached"
-""",
-            "The question about the platform comes before",
-        ),
-        # Nan alone
-        Wrong(
-            _READING.replace("math.isfinite(loss) for", "not math.isnan(loss) for"),
-            "A loss in the middle was infinite: the last loss does",
-        ),
-        # Inf alone
-        Wrong(
-            _READING.replace("math.isfinite(loss) for", "not math.isinf(loss) for"),
-            "A loss in the middle was not a number",
-        ),
-        # The last loss's finiteness alone
-        Wrong(
-            _READING.replace(
-                "not all(math.isfinite(loss) for loss in losses)", "not math.isfinite(losses[-1])"
+            _CHEAPEST.replace(" and t.price is not None", "").replace(
+                "t.price * t", "(t.price or 0) * t"
             ),
-            "A loss in the middle was infinite: the last loss does",
+            "The price of one slice is not known",
         ),
-        # Finite only where all are not
-        Wrong(
-            _READING.replace("not all(math", "not any(math"),
-            "A loss in the middle was infinite: the last loss does",
-        ),
-        # Equal losses pass
-        Wrong(
-            _READING.replace("not losses[-1] < losses[0]", "losses[-1] > losses[0]"),
-            "The last loss is not below the first: they are equal",
-        ),
-        # Must fall at every step
-        Wrong(
-            _READING.replace(
-                "not losses[-1] < losses[0]", "not all(b < a for a, b in zip(losses, losses[1:]))"
-            ),
-            "The last loss is below the first: it may rise in the middle",
-        ),
-        # Slower than 10 times is the clock
-        Wrong(
-            _READING.replace(
-                'figure(report, "step") < figure(report, "least time")',
-                'figure(report, "step") <= figure(report, "least time")',
-            ),
-            "The step took exactly its least time",
-        ),
-        # Compares the lowest
-        Wrong(
-            _READING.replace("losses[-1] < losses[0]", "min(losses) < losses[0]"),
-            "The last loss is above the first, whatever came between",
-        ),
+        # None is not asked for
+        Wrong(_CHEAPEST.replace("if t.hours(steps) and t.price", "if t.price"), "raised"),
     ],
 }

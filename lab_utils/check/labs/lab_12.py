@@ -1,13 +1,12 @@
-"""The checks of lab 12, on real TPUs: what a failed start means, what a machine costs, and a report."""
+"""The checks of lab 12, on real TPUs: what a failed start means, what a machine costs, and a slice."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, expect
-from lab_utils.runtime.verify import checks
+from lab_utils.common.figures import Figure, Kind
 
 _STARTS = {
     1: ("C", "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no "
@@ -86,48 +85,73 @@ def spot(spot_pays: Callable) -> Cases:
 @todo(
     "12c",
     hints=(
-        "Ask the four questions in the order of the list; the first yes decides.",
-        "NaN is never smaller than anything; math.isfinite finds it anywhere in the list.",
+        "Which rows have both hours and a price? No other row can be compared.",
+        "What does a row cost in all, at the high end of its hours?",
+        "What should you return if no row is left?",
     ),
-    why="A step that does not learn is broken on any machine; its time means something only on a chip.",
+    why="Hours are a range: only its high end is sure to meet a deadline and a budget. A row without hours or "
+    "without a price has no bill to compare.",
+    slips=(
+        Slip(
+            "cost = trial.price * hours[1]",
+            "cost = trial.price",
+            "Compare the cost of the whole training, not the price of an hour.",
+        ),
+        Slip(
+            "cost = trial.price * hours[1]",
+            "cost = trial.price * hours[0]",
+            "The training may take the hours of the high end, and then the budget is not enough.",
+        ),
+        Slip(
+            "if hours[1] <= deadline",
+            "if hours[0] <= deadline",
+            "The training may take the hours of the high end, and then it is late.",
+        ),
+        Slip("hours[1] <= deadline and ", "", "Some of yours end after the deadline."),
+        Slip(" and cost <= budget", "", "Some of yours cost more than the budget."),
+        Slip("min(costs", "max(costs", "That is the most expensive one."),
+    ),
 )
-def verdict(reading: Callable) -> Cases:
-    """Four kinds of report, told apart."""
-    for label, report in (
-        ("A step took 3 ms and needs at least 1.5 ms: a chip may well be slower than its bound", {}),
-        ("The loss rose: whatever ran, it did not learn", {"losses": [1.8, 1.9]}),
-        ("A loss in the middle was infinite: the last loss does not show that", {"losses": [1.8, math.inf, 0.5]}),
-        ("A loss in the middle was not a number", {"losses": [1.8, math.nan, 0.5]}),
-        ("The last loss is not below the first: they are equal", {"losses": [1.8, 1.8]}),
-        ("The last loss is above the first, whatever came between", {"losses": [1.8, 0.5, 1.9]}),
-        ("The last loss is below the first: it may rise in the middle", {"losses": [1.8, 2.5, 0.5]}),
-        ("The question about the platform comes before the one about the time", {"platform": "cpu", "step": 1.0}),
-        ("The step took exactly its least time, which is possible", {"step": 1.5}),
-        ("This ran on a CPU", {"platform": "cpu", "step": 80.0}),
-        ("This ran on a GPU, and the least time is a TPU's", {"platform": "gpu"}),
-        ("A step that does not learn is broken on any machine", {"platform": "cpu", "losses": [1.8, 1.9]}),
-        ("The step took less than the least time, which is impossible (do not use the first step, which includes the "
-         "start-up)", {"step": 1.0, "first": 4.0}),
+def budget(cheapest: Callable) -> Cases:
+    """The least cost of those that surely are in time and within the budget, and whose hours are known."""
+    steps = 100_000
+    small, large = _trial("v6e:1x1", 0.20, 3.0), _trial("v6e:2x4", 0.02, 24.0)
+    other, slow = _trial("v5e:2x4", 0.05, 9.6), _trial("v2:2x2", 0.40, 1.0)
+    unknown, short = _trial("v5p:2x2x1", 0.02, 0.1), _trial("v5e:1x1", 0.0005, 0.1)
+    full, unpriced = _trial("v5e:2x2", None, 0.1), _trial("v3:2x2", 0.02, None)
+    low, high = small.hours(steps)
+    within, ample = (low + high) / 2, 1e6
+    for label, trials, deadline, money in (
+        ("An hour of the large slice costs more, the whole training on it less", [small, large], ample, ample),
+        ("The same rows in the other order", [large, small], ample, ample),
+        ("The cheapest of four", [small, other, slow, large], ample, ample),
+        ("The cheapest ends after the deadline", [slow, small, other], 1.1 * high, ample),
+        ("At the low end it is in time, at the high end it is not", [small], within, ample),
+        ("It costs more than the budget", [small], ample, 1.5 * low),
+        ("At the low end the budget is enough, at the high end it is not", [small], ample, 3.0 * within),
+        ("The dry run gives no hours for the cheapest hour", [unknown, other], ample, ample),
+        ("The step is so short that the dry run gives no hours", [short, other], ample, ample),
+        ("The step of the cheapest hour does not fit in memory", [full, other], ample, ample),
+        ("The price of one slice is not known", [unpriced, other], ample, ample),
+        ("No row has both hours and a price", [unknown, full, unpriced], ample, ample),
     ):  # fmt: skip
-        answer = reading(_report(**report))
-        answers = ("broken", "no chip", "clock", "reached")
-        message = f"reading should return one of {', '.join(answers)}; yours returns {answer!r}."
-        expect(answer in answers, message)
+        answer = cheapest(list(trials), steps, deadline, money)
+        message = f'cheapest should return a topology such as "v6e:1x1", or None; yours returns {a(answer)}.'
+        expect(answer is None or isinstance(answer, str), message)
         yield label, answer
-    return "Your function tests whether a step learned, on a chip, in a possible time."
+    return "Your choice has hours and a price, is in time, can be paid, and costs least."
 
 
-def _report(
-    platform: str = "tpu", step: float = 3.0, first: float = 9.0, losses: tuple | list = (1.8, 0.5)
-) -> dict[str, Any]:
-    figures = [
-        {"name": name, "value": value, "unit": unit, "kind": "made up"}
-        for name, value, unit in (
-            ("compilation", 12.0, "s"),
-            ("first step", first, "ms"),
-            ("step", step, "ms"),
-            ("least time of the step, v5e", 1.5, "ms"),
-        )
-    ]
-    report = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
-    return report | {"checks": checks(report)}
+def _trial(topology: str, seconds: float | None, price: float | None) -> Any:
+    """A made-up row of a comparison; without seconds the step does not fit."""
+    from lab_utils.dry_run.inspect import CompiledStep, Cost, Memory, Trial
+
+    def size(gib: float) -> Figure:
+        return Figure("size", gib * 2**30, "bytes", Kind.COMPILER)
+
+    step = CompiledStep("train step", Memory(temporaries=size(1), available=size(8)))
+    if seconds is None:
+        step.memory.temporaries = step.memory.needed = size(9)
+        return Trial(topology, 64, step, "does not fit: it needs 9 GiB of 8 GiB", price)
+    step.cost = Cost(estimated_seconds=Figure("time", seconds, "s", Kind.ESTIMATED))
+    return Trial(topology, 64, step, price=price)
