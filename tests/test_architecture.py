@@ -37,9 +37,9 @@ DRY_RUN = (
     ("compile", "run", "feed", "read"),
     ("facts",),
     ("frontends", "stages"),
-    ("api",),
+    ("api", "choose"),
     ("", "target"),
-    ("inspect", "isolation"),
+    ("inspect", "isolation", "magic"),
     ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}

@@ -161,6 +161,7 @@ FRAMES = {
         x=lambda names: v1.get_variable("x", [SIZE], initializer=v1.zeros_initializer())
     ),
     "TPU407": in_input(few(64)),
+    "TPU409": in_model(points=lambda names: names["features"]() + 100.0),
     "TPU501": input_function(pattern=record_file, decode=lambda: decode),
     "TPU503": mapped(
         records("image/encoded", {"bytes_list": tf.train.BytesList(value=[b"jpeg"])}), "parse"

@@ -8,7 +8,15 @@ from lab_utils.common.source import place, without_stacks
 from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
+from lab_utils.dry_run.records import (
+    CompiledStep,
+    Feed,
+    Finding,
+    Mode,
+    Numerics,
+    StageResult,
+    Status,
+)
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import places
 
@@ -26,7 +34,8 @@ class Session:
 
     Attributes:
         steps: how many train steps to run on virtual cores.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most.
+        on_tpu: run the steps also with a TPU's matmuls; `numerics` is what they did.
         say: told what a stage is doing.
         results: of the stages so far.
         result: that of the stage under way.
@@ -41,6 +50,8 @@ class Session:
     cores: int
     steps: int = 3
     feed_seconds: float = 2.0
+    on_tpu: bool = False
+    numerics: Numerics | None = None
     say: Callable[[str], None] = lambda what: None
     results: list[StageResult] = field(default_factory=list)
     result: StageResult | None = None

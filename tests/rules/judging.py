@@ -55,7 +55,8 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
             whole = None
             with contextlib.suppress(CannotLower):  # groups of cores that a lone core does not have
                 whole = lower_estimator(port.estimator, port.input_fn, cores=1)
-            return run_program(program, steps=3, one_core=whole).findings
+            on_tpu = rule == "TPU409"
+            return run_program(program, steps=3, one_core=whole, on_tpu=on_tpu).findings
     except CannotLower as error:
         return [error.finding()]
     if rule in LOWERING:

@@ -188,8 +188,10 @@ def running_means_of_each_core(wrong):
 
 @wrong("TPU243")
 def a_static_rate_of_a_pmapped_step(wrong):
-    @functools.partial(jax.pmap, axis_name="data", static_broadcasted_argnums=2 if wrong else ())
-    def step(params, batch, rate):  # <- TPU243
+    static = 2 if wrong else ()
+
+    @functools.partial(jax.pmap, axis_name="data", static_broadcasted_argnums=static)  # <- TPU243
+    def step(params, batch, rate):
         gradients = jax.lax.pmean(jax.grad(loss_of)(params, *batch), "data")
         return jax.tree.map(lambda p, g: p - rate * g, params, gradients)
 

@@ -255,7 +255,8 @@ class KerasJaxWorkload(JaxWorkload):
     @cached_property
     def _not_built(self) -> CannotLower | None:
         """Why the variables cannot be made; None when they are. A second try would fail elsewhere."""
-        with self._as_in_fit():
+        copies = _keras.one_copy() if self.data.keeps_one_copy else nullcontext()
+        with self._as_in_fit(), copies:
             try:
                 _keras.build(self.model, self.data.first[0])
             except Exception as error:  # whatever the program's call raises

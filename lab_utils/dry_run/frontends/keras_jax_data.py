@@ -30,6 +30,7 @@ class FitData:
             has them.
         distribution: the keras.distribution that was set at the call.
         is_pipeline: they are read batch by batch; else they are one batch.
+        keeps_one_copy: the program was run with one copy of each variable, whatever its layout.
     """
 
     x: Any
@@ -42,6 +43,7 @@ class FitData:
     validation_split: float = 0.0
     distribution: Any = None
     is_pipeline: bool = True
+    keeps_one_copy: bool = False
 
     @classmethod
     def of(cls, data: Any, distribution: Any) -> "FitData":

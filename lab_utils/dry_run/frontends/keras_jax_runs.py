@@ -19,7 +19,7 @@ def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) ->
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", cores)
-    stack.enter_context(_keras.one_copy(lambda name: name.replace("tpu", "cpu", 1)))
+    stack.enter_context(_keras.one_copy())
     keras_jax_lines.note(keras, stack)
 
 
@@ -28,4 +28,5 @@ def data(keras: types.ModuleType, given: dict[str, Any]) -> Any:
     from lab_utils.dry_run.frontends.keras_jax_data import FitData
 
     wanted = {name: given[name] for name in FitData.__dataclass_fields__ if name in given}
-    return FitData(**wanted, distribution=keras.distribution.distribution())
+    distribution = keras.distribution.distribution()
+    return FitData(**wanted, distribution=distribution, keeps_one_copy=True)
