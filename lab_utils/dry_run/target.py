@@ -87,7 +87,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
     """What is to be judged of the program `name`, by what it called.
 
     Raises:
-        CannotJudge: it trains nothing, and evaluates nothing.
+        CannotJudge: it trains, evaluates and predicts nothing.
     """
     from lab_utils.dry_run.workload import Observed
 
@@ -96,6 +96,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
         address=calls.address,
         outside=calls.outside,
         trained_at=calls.trained_at,
+        fit=calls.given,
         not_checked=list(calls.not_checked),
     )
     if calls.after:
@@ -115,11 +116,13 @@ def of_recording(calls: "Recording", name: str) -> Target:
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
     }
-    data = inputs.get(Mode.TRAIN) or inputs.get(Mode.EVAL)
+    data = next(
+        (inputs[mode] for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT) if mode in inputs), None
+    )
     if not data:
         raise CannotJudge(
-            f"it calls {' and '.join(inputs)} alone. The dry run judges a step of training, and a program "
-            "that has none cannot be judged. Should it train with other flags, give them after `--`"
+            "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate "
+            "or predict with other flags, give them after `--`"
         )
     return Target(subject.estimator, data, options, observed)
 

@@ -4,8 +4,9 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from lab_utils.common import source
@@ -18,6 +19,7 @@ from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
 _ADDRESS = re.compile(r"grpc://|[\w.-]+:\d+$")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
@@ -56,6 +58,7 @@ class Recording:
         address: the first grpc:// address at which it looked for a TPU; "" for none.
         outside: where the Keras model of `fit` was made, if not in the scope of the program's TPUStrategy.
         trained_at: the line of `fit`.
+        given: the arguments of `fit`, by name.
         later_trainings: other calls that train, in the program's text.
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
@@ -72,6 +75,7 @@ class Recording:
     address: str = ""
     outside: Place = NOWHERE
     trained_at: Place = NOWHERE
+    given: Mapping[str, Any] = field(default_factory=dict)
     later_trainings: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
@@ -133,11 +137,18 @@ class Recording:
             _tpu_estimator.take_batch_sizes(subject, other)
         return not on_host
 
-    def note_fit(self, model: Any, dataset: Any, call: str, outside: Place) -> None:
+    def note_fit(
+        self,
+        model: Any,
+        dataset: Any,
+        call: str,
+        outside: Place,
+        given: Mapping[str, Any] = _NOTHING,
+    ) -> None:
         """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if not self.models:
-            self.fit, self.outside = (model, dataset), outside
+            self.fit, self.outside, self.given = (model, dataset), outside, given
             self.trained_at = caller()
         raise Enough("it needs a trained model")
 

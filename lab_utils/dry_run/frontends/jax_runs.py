@@ -9,6 +9,8 @@ the state.
 
 import functools
 import os
+import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,6 +34,8 @@ _MAKERS = {
     "flax.nnx": ("jit", "pmap"),
     "equinox": ("filter_jit", "filter_pmap"),
 }
+# What Keras makes for predict and evaluate trains nothing; fit is stopped by itself (fits.py).
+_OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
 _GRADIENTS = ("grad", "value_and_grad")  # of jax, called where nothing is compiled
 MODULES = tuple(_MAKERS)
 _ACCELERATORS = ("tpu", "gpu", "cuda")
@@ -233,6 +237,7 @@ def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
 
     It keeps its own number if it has started, or if its flags name one. No other host is contacted.
     """
+    jax.config.update("jax_platforms", "cpu")  # or libtpu would look for a TPU, and take one
     if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         with suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", cores)
@@ -281,6 +286,8 @@ def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) 
     def made(*args: Any, **kwargs: Any) -> Any:
         with steps._within():  # Flax makes its own with JAX's
             result = make(*args, **kwargs)
+        if _OF_KERAS.search(sys._getframe(1).f_code.co_filename):
+            return result
         if args or "fun" in kwargs or "f" in kwargs:
             return _Watched(result, steps, watching, is_jitted)
         return lambda function: _Watched(result(function), steps, watching, is_jitted)

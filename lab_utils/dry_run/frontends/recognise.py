@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
+from lab_utils.dry_run.elsewhere import OWN_COPY
 from lab_utils.dry_run.frontends import jax_runs
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
@@ -17,7 +18,8 @@ from lab_utils.estimator import tf, v1
 
 _JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
 HOW = (
-    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
+    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset (on JAX, "
+    "whatever fit takes), "
     "a function step(features, labels) and an example batch or a dataset, or a JAX step, jitted or with "
     "arrays or shapes of JAX as its arguments"
 )
@@ -55,24 +57,39 @@ def workload_of(
         return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
         if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
-            raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
+            raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
         raise PlainEstimator(subject)
     if package := _keras_of(subject):
         backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+        if backend == "jax":
+            return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
         if backend != "tensorflow":
-            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+            raise TypeError(f"{HOW}; this Keras model runs on {backend}")
         return KerasWorkload(subject, data)
     if is_jax(subject, data):
-        try:
-            process.require("jax")
-        except process.CompilerMissing as error:  # it is too old
-            raise TypeError(str(error)) from error
+        _require_jax()
         from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
         return JaxWorkload(subject, data, topology, **(of_jax or {}))
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _keras_on_jax(model: Any, *arguments: Any) -> Workload:
+    _require_jax()
+    from lab_utils.dry_run.frontends.keras_jax import (
+        KerasJaxWorkload,
+    )  # which imports Keras, on JAX
+
+    return KerasJaxWorkload(model, *arguments)
+
+
+def _require_jax() -> None:
+    try:
+        process.require("jax")
+    except process.CompilerMissing as error:  # it is too old
+        raise TypeError(str(error)) from error
 
 
 def _keras_of(subject: Any) -> str:

@@ -5,6 +5,7 @@ and prints a line of progress at a time. It never imports TensorFlow. See proces
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -17,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
+
+_Arrays = dict[str, np.ndarray]
 
 
 def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -42,30 +45,58 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {"runs": [_run_one(run, folder) for run in request["runs"]]}
+    """Executes programs.
 
-
-def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Executes a program for each of its batches, on one virtual core for each replica."""
+    "moved" is the norm of what a program changes of its trained variables, and "apart" that of their
+    difference from those of the first program.
+    """
     import jax
 
     from lab_utils.dry_run.private import jax as _jax
 
     jax.config.update("jax_enable_x64", True)  # the global step is an int64
-    devices = jax.devices("cpu")[: request["cores"]]
-    inputs, outputs = request["inputs"], request["outputs"]
+
+    @functools.cache
+    def executable(file: str, cores: int) -> Any:
+        print(f"compiling for {counted(cores, 'virtual core')}", flush=True)
+        hlo = (folder / file).read_bytes()
+        return _jax.compile_hlo(hlo, jax.devices("cpu")[:cores], load=True)
+
+    runs, first = [], None
+    for run in request["runs"]:
+        steps, start, end = _run_one(run, folder, executable(run["hlo"], run["cores"]))
+        first = end if first is None else first
+        runs.append(
+            {"steps": steps, "moved": _distance(end, start), "apart": _distance(end, first)}
+        )
+    return {"runs": runs}
+
+
+def _run_one(
+    run: dict[str, Any], folder: Path, executable: Any
+) -> tuple[list[dict[str, Any]], _Arrays, _Arrays]:
+    """Executes a program for each of its batches, on one virtual core for each replica.
+
+    Returns:
+        what each step did, and what the trained variables of core 0 were at first and in the end.
+    """
+    import jax
+
+    from lab_utils.dry_run.private import jax as _jax
+
+    devices = jax.devices("cpu")[: run["cores"]]
+    inputs, outputs = run["inputs"], run["outputs"]
     virtual_cores = counted(len(devices), "virtual core")
-    print(f"compiling for {virtual_cores}", flush=True)
-    executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
     arguments: list[Any] = [None] * len(inputs)
     with np.load(folder / "values.npz") as values:
         for number, spec in enumerate(inputs):
             if spec["name"] in values:
                 array = _array(values[spec["name"]], spec)
                 arguments[number] = [jax.device_put(array, device) for device in devices]
+    start = _trained(outputs, inputs, arguments)
     steps = []
-    for step, batch in enumerate(request["batches"], 1):
-        print(f"step {step} of {len(request['batches'])} on {virtual_cores}", flush=True)
+    for step, batch in enumerate(run["batches"], 1):
+        print(f"step {step} of {len(run['batches'])} on {virtual_cores}", flush=True)
         with np.load(folder / batch) as arrays:
             for key in arrays:
                 number = int(key)
@@ -79,7 +110,23 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         for output, cores in zip(outputs, results, strict=True):
             if output["role"] == "variable":
                 arguments[output["input"]] = cores
-    return {"steps": steps}
+    return steps, start, _trained(outputs, inputs, arguments)
+
+
+def _trained(
+    outputs: list[dict[str, Any]], inputs: list[dict[str, Any]], arguments: list[list[Any]]
+) -> _Arrays:
+    """The trained variables that a program changes, as core 0 has them."""
+    numbers = [output["input"] for output in outputs if output["role"] == "variable"]
+    trained = [number for number in numbers if inputs[number]["trainable"]]
+    return {inputs[number]["name"]: np.asarray(arguments[number][0]) for number in trained}
+
+
+def _distance(some: _Arrays, others: _Arrays) -> float:
+    """The Euclidean norm of the difference of the arrays that both have, taken together."""
+    both = some.keys() & others.keys()
+    differences = (some[name].astype(np.float64) - others[name] for name in sorted(both))
+    return float(sum(float(np.vdot(part, part)) for part in differences) ** 0.5)
 
 
 def _run_jax(request: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -335,6 +335,13 @@ def compile_hlo(hlo: bytes, devices: list[Any], *, load: bool) -> Any:
     return _compile(text, devices, _options(len(devices), 1), load=load)
 
 
+def hlo_of(stablehlo: str) -> bytes:
+    """A serialized HloModuleProto of a program as `jax.jit(...).lower(...).as_text()` gives it."""
+    convert = xla_client._xla.mlir.mlir_module_to_xla_computation
+    computation = convert(stablehlo, use_tuple_args=False, return_tuple=True)
+    return computation.as_serialized_hlo_module_proto()
+
+
 def compile_partitioned(stablehlo: str, devices: list[Any]) -> Any:
     """Compiles a program with shardings, as `jax.jit(...).lower(...).as_text()` gives it, split over devices.
 

@@ -38,8 +38,8 @@ Answer = Callable[[Progress | None], tuple[dict[str, Any], bool]]
 
 
 # The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
-# 0.9.2 and 0.10.2; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is taken on trust.
-OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.10.2"
+# 0.9.2, 0.10.2 and 0.12.0.1; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is trusted.
+OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.12.0"
 _RANGE = f"jax {OLDEST_JAX} to {NEWEST_JAX}"
 
 
