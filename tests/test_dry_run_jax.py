@@ -25,6 +25,7 @@ from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
 from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
 
+RUNNING = process.Running  # in whose place some tests put one process for all
 MESH = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
 
 
@@ -344,3 +345,21 @@ def test_the_report_says_how_many_of_the_devices_take_part(jobs):  # noqa: F811
     assert unknown.devices is None and "not lowered for the 8 cores" in " ".join(
         str(unknown).split()
     )
+
+
+def test_a_compilation_that_takes_too_long_is_ended_and_told(tmp_path, monkeypatch):
+    pytest.importorskip("libtpu")
+    (tmp_path / "no_end.py").write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(process, "CHILD", "no_end")
+    monkeypatch.setattr(process, "Running", RUNNING)
+    options = {"stages": ["read", "compile"], "cache": False, "progress": False, "limit": 0.1}
+    report = dry_run(descend, (PARAMS, *BATCH), "v5e:2x4", **options)
+    assert report.verdict == "could not run" and not report.findings
+    assert (
+        "Not judged: the train step, which was not compiled within 0.1 s."
+        in report.verdict_sentence
+    )
+    assert "compile (skipped): not compiled within 0.1 s." in report.not_checked
+    with pytest.raises(ValueError, match="limit=0"):
+        dry_run(descend, (PARAMS, *BATCH), "v5e:2x4", limit=0)
