@@ -363,3 +363,30 @@ def test_a_compilation_that_takes_too_long_is_ended_and_told(tmp_path, monkeypat
     assert "compile (skipped): not compiled within 0.1 s." in report.not_checked
     with pytest.raises(ValueError, match="limit=0"):
         dry_run(descend, (PARAMS, *BATCH), "v5e:2x4", limit=0)
+
+
+@pytest.mark.parametrize("shapes", [False, True], ids=["values", "shapes"])
+def test_a_replicated_rate_keeps_the_cores_together_and_a_missing_mean_does_not(shapes):
+    """flax.jax_utils.replicate gives each core an array of its own, with the same number in it."""
+    cores = jax.device_count()
+    topology = f"v5e:{max(1, cores // 4)}x{min(4, cores)}"
+    weights, rows = jnp.ones([cores, 16, 4]), jnp.arange(cores * 8 * 16.0).reshape(cores, 8, 16)
+    rate, scale = jnp.full([cores], 0.1), jnp.tile(jnp.arange(4.0), (cores, 1))
+
+    def rules_of(join):
+        def step(weights, rows, rate, scale):
+            gradient = jax.grad(lambda w: jnp.mean((rows @ w) ** 2 * scale))(weights)
+            return weights - rate * join(gradient)
+
+        mapped, arguments = jax.pmap(step, axis_name="data"), (weights, rows, rate, scale)
+        if shapes:
+            described = jax.tree.map(
+                lambda array: jax.ShapeDtypeStruct(array.shape, array.dtype), arguments[:3]
+            )
+            mapped = jax.pmap(lambda w, r, n: step(w, r, n, 1.0), axis_name="data")
+            arguments = described
+        options = {"state_argnums": 0, "batch_argnums": 1, "progress": False, "stages": ["read"]}
+        return [each.rule for each in dry_run(mapped, arguments, topology, **options).findings]
+
+    assert "TPU245" not in rules_of(lambda gradient: jax.lax.pmean(gradient, "data"))
+    assert "TPU245" in rules_of(lambda gradient: gradient)
