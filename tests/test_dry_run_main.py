@@ -687,10 +687,10 @@ CHOOSES = "import os; os.environ['KERAS_BACKEND'] = '{}'"
 @pytest.mark.parametrize(
     ("choice", "status", "said"),
     [
-        (CHOOSES.format("jax"), 2, "uses Keras on jax"),
+        (CHOOSES.format("jax"), 0, "Keras 3 on JAX"),
         (CHOOSES.format("torch"), 2, "uses Keras on torch"),
         (CHOOSES.format("jax") + "; import tensorflow.keras as keras, sys; sys.modules['keras'] = keras",
-         2, "uses Keras on jax"),
+         2, "`import keras` in place of tf.keras"),
         (CHOOSES.format("tensorflow"), 0, "Keras 3 on TensorFlow; 8 cores of v2:2x2"),
     ],
     ids=["jax", "torch", "tf.keras", "tensorflow"],

@@ -29,6 +29,7 @@ class Api(StrEnum):
     ESTIMATOR = "TPUEstimator"
     STRATEGY = "tf.distribute"
     JAX = "JAX"
+    KERAS_JAX = "Keras on JAX"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,20 @@ _BFLOAT16 = {
         "multiplied (in Flax, pass dtype=jnp.bfloat16 to the layer); cast the logits back to float32 for the "
         "loss."
     ),
+    Api.KERAS_JAX: (
+        'Call keras.config.set_dtype_policy("mixed_bfloat16") before the model is made, and give the last '
+        'layer dtype="float32".'
+    ),
+}
+_SHARD = {
+    Api.JAX: (
+        "Shard the batch over a mesh of all cores: give the arguments of jax.jit a NamedSharding(mesh, "
+        "P(axis)), or put the batch on the mesh with jax.device_put."
+    ),
+    Api.KERAS_JAX: (
+        "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the model is "
+        "made: each core then takes its share of every batch."
+    ),
 }
 
 
@@ -58,7 +72,8 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
         findings.append(finding("TPU341", program.where, arrays=some(names), size=size))
     if partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
-        findings.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
+        facts = {"topology": compiled.topology, "idle": idle, "hint": _SHARD[program.api]}
+        findings.append(finding("TPU342", program.where, **facts))
     return findings
 
 
@@ -116,7 +131,12 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
     if program.api is Api.STRATEGY:
         hint = 'Give the layers the policy "mixed_bfloat16", or make the largest tensors smaller.'
-    if program.api is Api.JAX:
+    if program.api is Api.KERAS_JAX:
+        hint = (
+            "Lower the batch, or give the layers the policy mixed_bfloat16. Where the variables are the "
+            "largest, split them by keras.distribution.ModelParallel."
+        )
+    elif program.api is Api.JAX:
         hint = (
             "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
             "batch."

@@ -7,7 +7,7 @@ from the roofline bound.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ class NoBatches(Exception):
 
 
 def measure(
-    source: Callable[[], Any] | tf.data.Dataset,
+    source: Callable[[], Any] | tf.data.Dataset | Iterable[int],
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
@@ -123,8 +123,9 @@ def measure(
         the figures, and how many cores this machine had left.
 
     Args:
-        source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
-            called in a graph of its own as TPUEstimator calls input_fn.
+        source: a dataset; or what reads an epoch and gives the size of each batch; or a function without
+            arguments that returns a dataset, or the tensors of a batch, called in a graph of its own as
+            TPUEstimator calls input_fn.
         seconds: how long to measure; longer where a batch takes longer.
         batch_size: examples in a batch; None takes the first dimension of its first tensor.
 
@@ -167,13 +168,22 @@ def _figure(name: str, value: float, unit: str) -> Figure:
     return Figure(name, float(value), unit, Kind.MEASURED)
 
 
-def _batches(source: Callable[[], Any] | tf.data.Dataset) -> Iterator[int | None]:
+def _batches(source: Callable[[], Any] | tf.data.Dataset | Iterable[int]) -> Iterator[int | None]:
     """The examples of each batch, again and again; None at each end of the data."""
+    if isinstance(source, Iterable) and not isinstance(source, tf.data.Dataset):
+        return _again(source)
     if not isinstance(source, tf.data.Dataset):
         return _graph_batches(source, tf.Graph())
     if not tf.executing_eagerly():
         return _graph_batches(lambda: source, v1.get_default_graph())
     return _eager_batches(source)
+
+
+def _again(sizes: Iterable[int]) -> Iterator[int | None]:
+    """What gives the examples of each batch of an epoch, as it is read."""
+    while True:
+        yield from sizes
+        yield None
 
 
 def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | None]:

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -13,7 +14,8 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.common import source
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.frontends import keras_jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import on_import
@@ -24,10 +26,12 @@ from lab_utils.estimator import tf, v1
 # Of a model or a step, its dataset, the call in words, and where the model was made if not in the scope.
 Note = Callable[[Any, Any, str, Place], None]
 
-_NOT_TENSORFLOW = (
-    "it uses Keras on {backend} (KERAS_BACKEND), and only Keras on TensorFlow can be judged. A step "
-    "of JAX can be: write a function that returns (step, (state, batch)), where step calls "
-    "model.stateless_call, and name it as FILE.py:function"
+_TF_KERAS = (
+    "it uses tf.keras with KERAS_BACKEND={backend}: write `import keras` in place of tf.keras, which is "
+    "Keras 2 in the dry run"
+)
+_OTHER_BACKEND = (
+    "it uses Keras on {backend} (KERAS_BACKEND): only Keras on TensorFlow and on JAX can be judged"
 )
 
 
@@ -35,8 +39,8 @@ _NOT_TENSORFLOW = (
 def without_training(cores: int, note: Note) -> Iterator[None]:
     """Context manager: TPUStrategy has `cores` replicas.
 
-    Its run and a model's fit do no more than to call `note`. Under version 1 behaviour fit raises
-    CannotJudge, and so does that of Keras 3 on another backend than TensorFlow.
+    Its run and a model's fit do no more than to call `note`; where Keras is on JAX, JAX has `cores` devices.
+    Under version 1 behaviour fit raises CannotJudge, and so does that of Keras 3 on PyTorch.
     """
     backend = os.environ.get("KERAS_BACKEND")
     with contextlib.ExitStack() as stack:
@@ -48,30 +52,44 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
 
         def replace(model: type, module: ModuleType) -> None:
-            def noted(subject: Any, dataset: Any, call: str) -> None:
-                chosen = module.backend.backend() if module.__name__ == "keras" else "tensorflow"
-                if (
-                    os.environ.get("KERAS_BACKEND") != backend
-                ):  # the program's, which tf.keras follows
-                    chosen = os.environ.get("KERAS_BACKEND") or chosen
+            def noted(subject: Any, given: dict[str, Any], call: str) -> None:
+                is_keras_3 = module.__name__ == "keras"
+                chosen = module.backend.backend() if is_keras_3 else "tensorflow"
+                if chosen == "jax":
+                    note(subject, keras_jax_runs.data(module, given), call, NOWHERE)
                 if chosen != "tensorflow":
-                    raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen))
-                note(subject, dataset, call, scope.outside(subject))
+                    raise CannotJudge(_OTHER_BACKEND.format(backend=chosen))
+                asked = os.environ.get("KERAS_BACKEND")
+                if asked not in (
+                    backend,
+                    None,
+                    "tensorflow",
+                ):  # the program's, which tf.keras follows
+                    raise CannotJudge(_TF_KERAS.format(backend=asked))
+                note(subject, _dataset(**given), call, scope.outside(subject))
 
             stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
             stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(noted)))
             stack.enter_context(mock.patch.object(model, "__init__", scope.watched(model.__init__)))
 
+        def imported(keras: ModuleType) -> None:
+            replace(keras.Model, keras)
+            if keras.backend.backend() == "jax":
+                keras_jax_runs.prepare(keras, cores, stack)
+
         replace(tf.keras.Model, tf.keras)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
-        stack.enter_context(on_import({"keras": lambda keras: replace(keras.Model, keras)}))
+        actions = {"keras": imported}
+        if "jax" not in sys.modules:  # the program may ask for its devices before it imports Keras
+            actions["jax"] = functools.partial(keras_jax_runs.give_devices, cores=cores)
+        stack.enter_context(on_import(actions))
         try:
             yield
         except ImportError as error:  # of a backend that is not installed here
             chosen = os.environ.get("KERAS_BACKEND")
             if chosen not in (None, "tensorflow") and f"{error.name}.".startswith(f"{chosen}."):
-                raise CannotJudge(_NOT_TENSORFLOW.format(backend=chosen)) from error
+                raise CannotJudge(_OTHER_BACKEND.format(backend=chosen)) from error
             raise
 
 
@@ -170,33 +188,48 @@ def _gives(dataset: Any, arguments: tuple) -> bool:
     )
 
 
-def _fit(note: Callable[[Any, tf.data.Dataset, str], None]) -> Callable:
+def _fit(note: Callable[[Any, dict[str, Any], str], None]) -> Callable:
     def fit(self: Any, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
             *arguments: Any, **options: Any) -> None:  # fmt: skip
-        weights = options.get("sample_weight")
-        note(self, _dataset(x, y, weights, batch_size or 32), f"fit(epochs={epochs})")
+        given = {"x": x, "y": y, "batch_size": batch_size} | _named(arguments) | options
+        note(self, given, f"fit(epochs={epochs})")
 
     return fit
 
 
-def _train_on_batch(note: Callable[[Any, tf.data.Dataset, str], None]) -> Callable:
+def _named(arguments: tuple) -> dict[str, Any]:
+    """The arguments of fit behind its first four that count here, where they are given without a name."""
+    names = ("verbose", "callbacks", "validation_split", "validation_data", "shuffle")
+    names += ("class_weight", "sample_weight", "initial_epoch", "steps_per_epoch")
+    return dict(zip(names, arguments, strict=False))
+
+
+def _train_on_batch(note: Callable[[Any, dict[str, Any], str], None]) -> Callable:
     def train_on_batch(
-        self: Any, x: Any, y: Any = None, weights: Any = None, **options: Any
+        self: Any, x: Any, y: Any = None, sample_weight: Any = None, **options: Any
     ) -> None:
-        note(self, _dataset(x, y, weights, len(tf.nest.flatten(x)[0])), "train_on_batch()")
+        batch = {"x": x, "y": y, "sample_weight": sample_weight}
+        note(self, batch | {"batch_size": len(tf.nest.flatten(x)[0])}, "train_on_batch()")
 
     return train_on_batch
 
 
-def _dataset(x: Any, y: Any, weights: Any, batch: int) -> tf.data.Dataset:
-    """What fit makes of its data: arrays become batches of `batch`, the last one as it comes."""
+def _dataset(
+    x: Any,
+    y: Any = None,
+    batch_size: int | None = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> tf.data.Dataset:
+    """What fit makes of its data: arrays become batches, the last one as it comes."""
     if isinstance(x, tf.data.Dataset):
         return x
-    parts = tuple(_arrays(part) for part in (x, y, weights) if part is not None)
+    parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
         raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
-    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]).batch(batch)
+    whole = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+    return whole.batch(batch_size or 32)
 
 
 def _arrays(data: Any) -> Any:

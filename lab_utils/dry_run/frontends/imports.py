@@ -23,7 +23,7 @@ def on_import(actions: dict[str, Callable[[ModuleType], None]]) -> Iterator[None
 
 
 class _Finder(MetaPathFinder):
-    """Lets the other finders find a package, and adds the action to its loading."""
+    """Lets the finders behind it find a package, and adds the action to its loading."""
 
     def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
         self.actions = actions
@@ -33,8 +33,10 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname not in self.actions:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(fullname, path, target) for finder in others)
+        behind = sys.meta_path[
+            sys.meta_path.index(self) + 1 :
+        ]  # one before may be another of these
+        specs = (finder.find_spec(fullname, path, target) for finder in behind)
         spec = next((spec for spec in specs if spec is not None), None)
         if spec is None or spec.loader is None:
             return spec

@@ -1,6 +1,8 @@
 """Where a program of JAX begins to train: at a step that it calls with arrays, which is not carried out."""
 
 import functools
+import re
+import sys
 import types
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 _MAKERS = ("jit", "pmap")  # of functions that are compiled
+_OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
 _GRADIENTS = ("grad", "value_and_grad")
 
 
@@ -41,6 +44,10 @@ def _maker(make: Callable, trains: Callable[..., bool], met: Callable[[], None])
     @functools.wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
         result = make(*args, **kwargs)
+        if _OF_KERAS.search(
+            sys._getframe(1).f_code.co_filename
+        ):  # predict before fit trains nothing
+            return result
         if args or "fun" in kwargs:
             return _Watched(result, trains, met)
         return lambda function: _Watched(result(function), trains, met)

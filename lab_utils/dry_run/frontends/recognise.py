@@ -16,7 +16,8 @@ from lab_utils.estimator import tf, v1
 
 _JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
 HOW = (
-    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
+    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset (on JAX, "
+    "whatever fit takes), "
     "a function step(features, labels) and an example batch or a dataset, or a JAX step, jitted or with "
     "arrays or shapes of JAX as its arguments"
 )
@@ -58,20 +59,35 @@ def workload_of(
         raise PlainEstimator(subject)
     if package := _keras_of(subject):
         backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+        if backend == "jax":
+            return _keras_on_jax(subject, data, topology, mesh_axes)
         if backend != "tensorflow":
-            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+            raise TypeError(f"{HOW}; this Keras model runs on {backend}")
         return KerasWorkload(subject, data)
     if is_jax(subject, data):
-        try:
-            process.require("jax")
-        except process.CompilerMissing as error:  # it is too old
-            raise TypeError(str(error)) from error
+        _require_jax()
         from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
         return JaxWorkload(subject, data, topology, mesh_axes)
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _keras_on_jax(model: Any, *arguments: Any) -> Workload:
+    _require_jax()
+    from lab_utils.dry_run.frontends.keras_jax import (
+        KerasJaxWorkload,
+    )  # which imports Keras, on JAX
+
+    return KerasJaxWorkload(model, *arguments)
+
+
+def _require_jax() -> None:
+    try:
+        process.require("jax")
+    except process.CompilerMissing as error:  # it is too old
+        raise TypeError(str(error)) from error
 
 
 def _keras_of(subject: Any) -> str:

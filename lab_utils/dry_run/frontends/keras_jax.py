@@ -1,0 +1,313 @@
+"""Frontend for a compiled model of Keras 3 on JAX, with the data that fit is given.
+
+Keras itself says what the step is: a pure function of all variables and a batch, which is lowered as any step
+of JAX is. The arrays have the shardings of the keras.distribution that the program set.
+"""
+
+import contextlib
+import inspect
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import Any
+
+import jax
+import keras
+
+from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.frontends import keras_jax_effects as effects
+from lab_utils.dry_run.frontends import keras_jax_lines as lines
+from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
+from lab_utils.dry_run.frontends.keras_jax_data import FitData
+from lab_utils.dry_run.lower import sharded
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import keras as _keras
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.program import Api, Program
+from lab_utils.dry_run.read import keras_jax as rules_of_keras
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.workload import Trace
+
+_SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
+_LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
+_PYTHON = (
+    "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
+    "boolean index."
+)
+
+
+# Of a message of JAX: lines on which of Keras' functions was traced.
+_OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
+
+
+class KerasJaxWorkload(JaxWorkload):
+    """A compiled Keras model on JAX with what fit is given: data.FitData, or its first argument.
+
+    A tuple of arrays is one batch.
+
+    Raises:
+        TypeError: the model is not compiled, or fit does not take such data.
+    """
+
+    backend = "JAX"
+
+    def __init__(
+        self, model: Any, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
+    ) -> None:
+        if getattr(model, "optimizer", None) is None:
+            raise TypeError(
+                f"the Keras model {model.name!r} is not compiled: call compile on it first"
+            )
+        self.model, self.topology, self.mesh_axes = model, topology, mesh_axes
+        if not isinstance(data, FitData):
+            data = FitData.of(data, keras.distribution.distribution())
+        self.data, self.distribution = data, data.distribution
+        self.framework = f"Keras {keras.__version__.partition('.')[0]}"
+        self.name = f"Keras model {model.name!r}"
+        self.is_pmap, self._effects = False, []
+        try:
+            self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"fit does not take these data: {error}") from error
+
+    @property
+    def feed_place(self) -> Place:
+        """The line that calls fit, where a run of the program has shown it."""
+        return self.observed.trained_at or Place(text="the data of fit")
+
+    @property
+    def where(self) -> Place:
+        """The line that a finding on the whole step stands at: the program's train_step, class, or fit."""
+        kind = type(self.model)
+        methods = map(inspect.unwrap, (kind.train_step, kind.compute_loss, kind.call))
+        own = (method for method in methods if not is_installed(method.__code__.co_filename))
+        method = next(own, None)
+        return place(method) if method else self.observed.trained_at or Place(text=self.model.name)
+
+    @cached_property
+    def inner(self) -> Any:
+        """The jitted step: of the variables by their names, and a batch."""
+        model, names, sizes = self.model, self._names, list(map(len, self._state))
+        trained_at = self.observed.trained_at
+
+        def train_step(variables: dict[str, Any], data: Any) -> tuple[Any, dict[str, Any]]:
+            values = iter([variables[name] for name in names])
+            state = tuple([next(values) for _ in range(size)] for size in sizes)
+            logs, new = lines.at(trained_at, lambda: model.train_step(state, data))
+            return logs, dict(zip(names, jax.tree.leaves(new), strict=True))
+
+        shardings = {name: each.sharding for name, each in self._variables.items()}
+        outputs = None if self.distribution is None else (None, shardings)
+        return jax.jit(train_step, donate_argnums=0, out_shardings=outputs)
+
+    @property
+    def step(self) -> Any:
+        """What is traced."""
+        return self.inner
+
+    @cached_property
+    def _state(self) -> tuple[list[Any], ...]:
+        """The variables of the step in the order of Keras: trained, others, the optimizer's, metrics'.
+
+        Raises:
+            CannotLower: as `_build`.
+        """
+        self._build()
+        model = self.model
+        return (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
+            model.metrics_variables,
+        )
+
+    @cached_property
+    def _names(self) -> list[str]:
+        names: dict[str, None] = {}
+        for variable in [variable for part in self._state for variable in part]:
+            number, name = 1, variable.path
+            while name in names:
+                number, name = number + 1, f"{variable.path}_{number + 1}"
+            names[name] = None
+        return list(names)
+
+    @cached_property
+    def _variables(self) -> dict[str, Any]:
+        """Shape and type of each variable, with the sharding that the distribution gives it."""
+        whole = [variable for part in self._state for variable in part]
+        return {
+            name: jax.ShapeDtypeStruct(
+                tuple(variable.shape), variable.dtype, sharding=self._sharding(variable)
+            )
+            for name, variable in zip(self._names, whole, strict=True)
+        }
+
+    def _sharding(self, variable: Any) -> Any:
+        if self.distribution is None:
+            return None
+        layout = self.distribution.get_variable_layout(variable)
+        return getattr(layout, "backend_layout", layout)
+
+    @cached_property
+    def examples(self) -> list[tuple]:
+        """The arguments of the first calls, as shapes."""
+        return [(self._variables, batch) for batch in map(self._abstract, self.data.first)]
+
+    def _abstract(self, batch: Any) -> Any:
+        def array(leaf: Any) -> Any:
+            dtype = jax.dtypes.canonicalize_dtype(leaf.dtype)
+            return jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=self._of_batch(leaf.shape))
+
+        return jax.tree.map(array, batch)
+
+    def _of_batch(self, shape: tuple[int, ...]) -> Any:
+        if self.distribution is None:
+            return None
+        return self.distribution.get_data_layout(shape).backend_layout
+
+    @contextlib.contextmanager
+    def _as_in_fit(self) -> Iterator[None]:
+        """Context manager: what fit has about it; errors keep the program's lines."""
+        filtered = keras.config.is_traceback_filtering_enabled()
+        keras.config.disable_traceback_filtering()
+        scope = self.distribution.scope() if self.distribution else nullcontext()
+        with scope, lines.shown(keras):
+            try:
+                yield
+            finally:
+                if filtered:
+                    keras.config.enable_traceback_filtering()
+
+    @cached_property
+    def _traces(self) -> list[Any]:
+        if self.data.has_strings:
+            raise InputUnfit("the batch holds strings")
+        calls = self.examples
+        self._check_layouts()
+        with self._as_in_fit(), effects.noted() as self._effects:
+            return [self._traced(call) for call in calls]
+
+    def _check_layouts(self) -> None:
+        """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
+        variables = [variable for part in self._state for variable in part]
+        for variable, (name, array) in zip(variables, self._variables.items(), strict=True):
+            if array.sharding is None:
+                continue
+            spec, mesh = tuple(array.sharding.spec), dict(array.sharding.mesh.shape)
+            try:
+                sharded.local_shape(array.shape, spec, mesh, name)
+            except sharded.IndivisibleAxis as error:
+                raise NotJax(error, self._made(variable) or self.where, _LAYOUT) from error
+
+    def _build(self) -> None:
+        """Makes the variables, where the program has not.
+
+        Raises:
+            CannotLower: the model cannot be called with the batch, or its train_step is not one of JAX.
+        """
+        with self._as_in_fit():
+            try:
+                _keras.build(self.model, self.data.first[0])
+            except Exception as error:  # whatever the program's call raises
+                # Keras hides what a model's call raises behind advice on how to build it.
+                hidden = isinstance(error, RuntimeError) and error.__context__
+                raise self._refusal(hidden or error) from error
+        try:
+            inspect.signature(self.model.train_step).bind((), ())
+        except TypeError as error:
+            raise NotJax(error, place(type(self.model).train_step), _SIGNATURE) from error
+
+    def _refusal(self, error: Exception) -> CannotLower:
+        if reason := process.newer_jax():
+            return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
+        refused = NotJax(error, self.where, _PYTHON)
+        refused.args = (_OF_JAX.sub("", str(refused)),)
+        return refused
+
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """What the model, its distribution and its batches tell, and what the step's jaxpr does."""
+        findings = list(self._findings(cores))
+        try:
+            findings += self._of_model(cores)
+            of_jaxpr, sentences = super().read(traces, cores)
+        except (CannotLower, InputUnfit) as error:
+            refused = error.finding() if isinstance(error, CannotLower) else None
+            if not findings and not refused:
+                raise
+            findings += [refused] if refused else []
+            return findings, ["TPU240 to TPU244: the step could not be traced."]
+        return [*findings, *of_jaxpr, *self._effects], sentences
+
+    def _findings(self, cores: int) -> Iterator[Finding]:
+        axis = self.distribution.batch_dim_name if self.distribution else ""
+        mesh, where = self._mesh(cores), self.feed_place
+        yield from rules_of_keras.of_batches(self.data, axis, mesh, where)
+
+    def _of_model(self, cores: int) -> Iterator[Finding]:
+        """What the built model and its distribution tell."""
+        where, layers = self.where, _keras.layers(self.model)
+        yield from rules_of_keras.of_policy(layers, where)
+        yield from rules_of_keras.of_compilation(self.model, layers, where)
+        if self.distribution is None:
+            return
+        mesh = self._mesh(cores)
+        yield from rules_of_keras.of_devices(math.prod(mesh.values()), cores, self.topology, where)
+        early = [v for part in self._state[:2] for v in part if _keras.built_sharding(v) is None]
+        yield from rules_of_keras.of_variables({v.path: self._made(v) for v in early}, where)
+        if layout_map := _keras.layout_map(self.distribution):
+            paths = [v.path for part in self._state[:2] for v in part]
+            paths += [f"{layer.path}/output" for layer in layers]
+            patterns = lines.of_patterns(layout_map)
+            yield from rules_of_keras.of_layouts(patterns, paths, where)
+
+    def _made(self, variable: Any) -> Place:
+        """Where the program made the innermost layer that holds a variable."""
+        holders = [
+            layer
+            for layer in _keras.layers(self.model)
+            if any(held is variable for held in layer.variables)
+        ]
+        return next((place for place in map(lines.of, reversed(holders)) if place), NOWHERE)
+
+    def _mesh(self, cores: int) -> dict[str, int]:
+        """The sizes of the mesh's axes, as it is laid on the cores; {} without a distribution."""
+        if self.distribution is None:
+            return {}
+        mesh = self.distribution.device_mesh
+        sizes = dict(zip(mesh.axis_names, map(int, mesh.shape), strict=True))
+        if len(sizes) == 1 and not self.mesh_axes and not self._leaves_devices_out:
+            return dict.fromkeys(sizes, cores)
+        return sizes | dict(self.mesh_axes or {})
+
+    @property
+    def _leaves_devices_out(self) -> bool:
+        """Whether the program takes fewer devices than it has."""
+        return self.distribution is not None and self._devices < jax.device_count()
+
+    @property
+    def _devices(self) -> int:
+        return math.prod(self.distribution.device_mesh.shape)
+
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
+        """The step, split over the cores as the program's distribution says."""
+        with self._as_in_fit():
+            taken = self._devices if self._leaves_devices_out else cores
+            program = super().lower(taken, mode, batch)
+        program.api, program.cores = Api.KERAS_JAX, cores
+        return program
+
+    def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
+        """The batches as fit reads them."""
+        return nullcontext((_Sizes(self.data) if self.data.is_pipeline else None, None))
+
+
+class _Sizes:
+    """The examples of each batch of an epoch, again and again."""
+
+    def __init__(self, data: FitData) -> None:
+        self._data = data
+
+    def __iter__(self) -> Iterator[int]:
+        return self._data.sizes()

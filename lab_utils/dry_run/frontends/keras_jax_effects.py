@@ -1,0 +1,96 @@
+"""What a Keras step does in Python while JAX traces it: that happens once, and not in each step."""
+
+import builtins
+import contextlib
+import functools
+import random
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import keras
+import numpy as np
+
+from lab_utils.common import source
+from lab_utils.common.source import Place
+from lab_utils.dry_run.frontends.caller import caller
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+
+_RANDOM = "Draw them with keras.random, with a keras.random.SeedGenerator that the layer or the model holds."
+_PRINTED = "Print in a callback, from the logs of the step; jax.debug.print is for debugging alone."
+_KEPT = (
+    "Count in a callback; or keep the number as a variable, made by add_weight(trainable=False) and changed "
+    "by assign."
+)
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[list[Finding]]:
+    """Context manager: the findings (TPU253) on what the program's own lines do while it is entered."""
+    found: dict[Place, Finding] = {}
+
+    def note(what: str, result: str, hint: str) -> None:
+        if place := _of_program():
+            facts = {"what": what, "result": result, "hint": hint}
+            is_note = hint == _PRINTED  # a shape that is printed once may be what is meant
+            found.setdefault(place, finding("TPU253", place, note=is_note, **facts))
+
+    findings: list[Finding] = []
+    with contextlib.ExitStack() as stack:
+        printed = _calling(print, note, "prints", "later steps print nothing", _PRINTED)
+        stack.enter_context(mock.patch.object(builtins, "print", printed))
+        for module, name in ((np.random, "NumPy"), (random, "Python")):
+            for function in _drawing(module):
+                what = f"draws random numbers of {name}"
+                real = getattr(module, function)
+                drawn = _calling(real, note, what, "all steps use the same numbers", _RANDOM)
+                stack.enter_context(mock.patch.object(module, function, drawn))
+        stack.enter_context(_attributes(note))
+        try:
+            yield findings
+        finally:
+            findings += found.values()
+
+
+def _of_program() -> Place:
+    """The line of the program that calls the function that calls this one's caller, if it is the program."""
+    frame = sys._getframe(3)
+    is_own = not source.is_installed(frame.f_code.co_filename)
+    return caller(frame) if is_own else Place()
+
+
+def _calling(real: Callable, note: Callable, *facts: str) -> Callable:
+    @functools.wraps(real)
+    def called(*arguments: Any, **options: Any) -> Any:
+        note(*facts)
+        return real(*arguments, **options)
+
+    return called
+
+
+def _drawing(module: types.ModuleType) -> list[str]:
+    """The functions of a module that draw from its one generator."""
+    methods = [
+        name
+        for name, function in vars(module).items()
+        if not name.startswith("_") and getattr(function, "__self__", None) is not None
+    ]
+    made = ["default_rng"] if hasattr(module, "default_rng") else []
+    return made + [n for n in methods if "seed" not in n and not n.endswith("state")]
+
+
+def _attributes(note: Callable) -> Any:
+    """A patch: numbers that the program's lines change on a layer, and traced values that they keep there."""
+    real = keras.Layer.__setattr__
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        before = getattr(self, name, None) if not name.startswith("__") else None
+        is_number = isinstance(value, int | float) and isinstance(before, int | float)
+        if is_number and not isinstance(value, bool) and value != before:
+            note(f"changes self.{name}", "it keeps the value of the first step", _KEPT)
+        real(self, name, value)
+
+    return mock.patch.object(keras.Layer, "__setattr__", __setattr__)

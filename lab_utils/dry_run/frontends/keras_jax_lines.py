@@ -1,0 +1,95 @@
+"""The line where a program makes each layer of a Keras model: JAX then names it for what the layer computes.
+
+The layers that Keras brings are called from Keras alone: no line of the program is on the stack.
+"""
+
+import contextlib
+import functools
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+from unittest import mock
+
+from lab_utils.common import source
+from lab_utils.common.source import NOWHERE, START, Place
+from lab_utils.dry_run.frontends.caller import caller
+
+Line = tuple[str, int]  # a file, and the number of a line
+_made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
+# By the id of a LayoutMap, which has no hash: itself, so that the id stays its own, and lines by keys.
+_patterns: dict[int, tuple[Any, dict[str, Place]]] = {}
+
+
+def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
+    """Until `stack` is left, it is noted where the program makes what Keras computes with."""
+    new = keras.Operation.__new__  # Keras reads the signature of __init__
+
+    def noted(kind: type, *arguments: Any, **options: Any) -> Any:
+        made = new(kind, *arguments, **options)
+        frame = sys._getframe(1)
+        while frame is not None and source.is_installed(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is not None:
+            _made[made] = frame.f_code.co_filename, frame.f_lineno
+        return made
+
+    stack.enter_context(mock.patch.object(keras.Operation, "__new__", staticmethod(noted)))
+    set_layout = keras.distribution.LayoutMap.__setitem__
+
+    def noted_layout(self: Any, key: str, layout: Any) -> None:
+        set_layout(self, key, layout)
+        _patterns.setdefault(id(self), (self, {}))[1][key] = caller()
+
+    layouts = mock.patch.object(keras.distribution.LayoutMap, "__setitem__", noted_layout)
+    stack.enter_context(layouts)
+
+
+def of_patterns(layout_map: Any) -> dict[str, Place]:
+    """The keys of a LayoutMap, each with the line that sets it; NOWHERE where that was not noted."""
+    lines = _patterns.get(id(layout_map), (None, {}))[1]
+    return {key: lines.get(key, NOWHERE) for key in layout_map}
+
+
+def of(made: Any) -> Place:
+    """Where the program made a layer; NOWHERE where that was not noted."""
+    return source.place_of_line(*_made.get(made, ("", 0)))
+
+
+@contextlib.contextmanager
+def shown(keras: types.ModuleType) -> Iterator[None]:
+    """Context manager: what a layer computes stands at the line that made it."""
+    with contextlib.ExitStack() as stack:
+        for owner in (keras.Layer, keras.Operation):
+            call = _at_its_line(owner.__call__)
+            stack.enter_context(mock.patch.object(owner, "__call__", call))
+        yield
+
+
+def at(place: Place, function: Callable[[], Any]) -> Any:
+    """What `function` gives, with a line of the program on the stack."""
+    if not place.file or place.line is None:
+        return function()
+    return _call_at(str(START / place.file), place.line, function)
+
+
+def _at_its_line(call: Callable) -> Callable:
+    @functools.wraps(call)
+    def called(self: Any, *arguments: Any, **options: Any) -> Any:
+        function = functools.partial(call, self, *arguments, **options)
+        return _call_at(*_made[self], function) if self in _made else function()
+
+    return called
+
+
+def _call_at(file: str, line: int, function: Callable[[], Any]) -> Any:
+    names: dict[str, Any] = {"function": function}
+    exec(_code(file, line), names)
+    return names["result"]
+
+
+@functools.cache
+def _code(file: str, line: int) -> CodeType:
+    return compile("\n" * (line - 1) + "result = function()", file, "exec")
