@@ -2,7 +2,10 @@
 
 import dataclasses
 import functools
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -159,6 +162,22 @@ def test_copies_without_an_all_reduce_drift_apart_and_their_mean_step_is_that_of
     assert not list(tmp_path.iterdir())
     found.draw()
     assert "with an all-reduce" in capsys.readouterr().out
+
+
+def test_a_keras_model_on_jax_climbs_the_ladder_too(request):
+    """The first test again, in a process whose Keras is on JAX."""
+    pytest.importorskip("jax")
+    test = (
+        f"{__file__}::{test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was.__name__}"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", test],
+        cwd=request.config.rootpath,
+        env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
 
 
 def small_step(rate=0.01, decay=1.0):

@@ -120,7 +120,7 @@ class KerasOnJaxSide(KerasSide):
     name = "Keras on JAX"
 
     def _compiled(self) -> Callable:
-        return self._model.train_on_batch
+        return lambda x, y: self._model.train_on_batch(x, y, return_dict=True)["loss"]
 
     def random(self, x: Any, y: Any) -> list[str]:
         """Primitives that draw random numbers in the model in training."""
