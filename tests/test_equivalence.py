@@ -173,7 +173,7 @@ def test_a_keras_model_on_jax_climbs_the_ladder_too(request):
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", test],
         cwd=request.config.rootpath,
-        env=os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"},
+        env=os.environ | {"TESTS_ON_JAX": "1"},
         capture_output=True,
         text=True,
     )
