@@ -322,7 +322,7 @@ def each_once(filled: Callable) -> str:
         "A pattern is a regular expression; `.` stands for any character, `.*` for any number of them.",
         "The path of a momentum joins the names by `_`, not by `/`.",
     ),
-    why="A pattern that matches no variable is no error: its variable is replicated. Look at what a device holds.",
+    why="Keras accepts a pattern that matches nothing, and replicates the variable. Look at what a device holds.",
 )
 def really_split(program: Any) -> str:
     """What a device holds of kernels and momenta; a step computes what it computes without a distribution."""

@@ -56,7 +56,7 @@ def _mesh(count: int = _DEVICES) -> Any:
 
 
 def _part(sharding: Any, shape: tuple[int, ...], what: str) -> tuple[int, ...]:
-    """What one device holds of an array. Raises `Wrong` where the value is no sharding, or does not fit."""
+    """What one device holds of an array. Raises `Wrong` where the value is not a sharding, or does not fit."""
     import jax
 
     hint = ": NamedSharding(mesh, spec)" if isinstance(sharding, jax.sharding.PartitionSpec) else ""
@@ -512,7 +512,7 @@ def _expect_saved(manager: Any, start: dict) -> None:
         "The weights are the same on all cores. What does jax.grad do inside shard_map for such an argument: is the result a core's own gradient?",
         "jax.shard_map's documentation has a section on check_vma. Or let jax.grad see the mean over all cores.",
     ),
-    why="In jax.shard_map, the gradient by a replicated argument is summed over the cores already; pmean of equal sums changes nothing.",
+    why="In jax.shard_map, the gradient by a replicated argument is all-reduced already; pmean of equal sums changes nothing.",
 )
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
