@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all test-versions lab doctor instructor handout lint lock
+.PHONY: help setup flowers check test test-all test-versions lab doctor instructor handout site lint lock
 
 # Override any of these: make flowers DATA=../my_photographs OUT=../flowers TF=gpu
 DATA ?= bundled
@@ -27,8 +27,9 @@ help:
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
+	@echo "make site      web pages of the labs, with the glossary and the rules, into out/site"
 	@echo "make test-all  everything: every answer, program, kill and clone; SHARD=3/8 for the third of eight parts"
-	@echo "make test-versions  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
+	@echo "make test-versions  the tests on Python 3.11 to 3.13, the Estimator on each TensorFlow from 2.15 on, the newest JAX"
 
 setup: $(READY)
 
@@ -64,6 +65,7 @@ check: lint
 	@$(BIN)/python -m lab_utils.build --check
 	@$(BIN)/python -m pytest -q -n 2 tests/test_architecture.py tests/test_words.py tests/test_build.py \
 		tests/test_dry_run_report.py tests/test_dry_run_rules.py tests/test_convert_rows.py tests/test_runtime_places.py
+	@$(BIN)/python tests/benchmarks/surface.py
 
 # Trusted notebooks keep the style sheets of their outputs. These are the course's own.
 lab: $(READY)
@@ -82,19 +84,27 @@ instructor: $(READY)
 		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.guide; fi
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
+# The wheel's checks compare with the solutions; SOLUTIONS=none takes them out, for an examination.
 HANDOUT ?= out/handout
+SOLUTIONS ?= all
 handout: $(READY)
 	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
 	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
+	@test "$(SOLUTIONS)" = all -o "$(SOLUTIONS)" = none || { echo "SOLUTIONS is all or none, not '$(SOLUTIONS)'"; exit 1; }
+	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT)"/*.whl
 	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT)"
 	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"
 
+site: $(READY)
+	@$(BIN)/python -m lab_utils.teach.site out/site
+
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, which CI does not.
+# Three Pythons, as CI tests once a week; then the Estimator tests on each supported TensorFlow, and the dry run's
+# on the newest JAX, which CI does not.
 test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
@@ -106,6 +116,13 @@ test-versions:
 		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
 			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
 		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
+	@for version in 3.12 3.13; do \
+		echo "== the newest JAX and TPU compiler on Python $$version"; \
+		$(MAKE) --no-print-directory setup VENV=.venv-jax$$version PYTHON=python$$version || exit 1; \
+		.venv-jax$$version/bin/uv pip install --quiet --python .venv-jax$$version/bin/python --upgrade \
+			jax==0.12.0.1 jaxlib==0.12.0.1 "libtpu<1" flax optax equinox || exit 1; \
+		.venv-jax$$version/bin/python -m pytest tests/test_dry_run_jax.py tests/test_dry_run_jax_programs.py \
+			tests/test_dry_run_private.py tests/test_dry_run_virtual.py || exit 1; done
 	@echo "== TensorFlow 2.15.1 on Python 3.10, as on a TPU VM"
 	@python3.10 -m venv .venv-tf2.15 && .venv-tf2.15/bin/pip install --quiet . tensorflow-cpu==2.15.1 "pytest>=8" && \
 		.venv-tf2.15/bin/python -m pytest tests/test_estimator.py

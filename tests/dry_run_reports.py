@@ -17,7 +17,7 @@ from lab_utils.dry_run.records import (
     StageResult,
     Status,
 )
-from lab_utils.dry_run.report.outcome import NEVER_CHECKED
+from lab_utils.dry_run.report.outcome import never_checked
 from lab_utils.dry_run.report.report import Report
 
 MIB = 2**20
@@ -91,7 +91,7 @@ def _report(
         stages=stages,
         compiled=compiled,
         feed=feed,
-        not_checked=list(NEVER_CHECKED),
+        not_checked=never_checked(),
         framework="TPUEstimator",
         backend="TensorFlow",
         devices=8,

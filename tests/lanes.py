@@ -21,8 +21,9 @@ KINDS = {
     "labs": ("test_labs.py::test_a_solution_gives", "test_labs.py::test_an_untouched", "test_labs_restarted",
              "test_places"),
     "answers": ("test_labs.py::test_answers", "test_clinic"),
-    "programs": ("test_programs", "test_contrib", "test_port"),
-    "corpus": ("test_dry_run_corpus", "test_dry_run_pages", "test_dry_run_jax_programs"),
+    "programs": ("test_programs", "test_contrib", "test_port", "test_reports"),
+    "corpus": ("test_dry_run_corpus", "test_dry_run_pages", "test_dry_run_jax_programs",
+               "test_dry_run_keras_jax"),
     "jobs": ("test_flowers", "test_convert", "test_grade", "test_hub"),
     "commands": ("test_dry_run_main", "test_dry_run_tool", "test_packaging"),
 }  # fmt: skip

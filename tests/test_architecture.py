@@ -30,15 +30,16 @@ DRY_RUN = (
     ("records", "ops", "cache", "elsewhere", "advice", "progress"),
     ("private",),
     ("rules", "program", "graphs"),
-    ("workload", "report"),
+    ("workload", "report", "engine"),
     ("lower",),
     ("session",),
     ("trace",),
     ("compile", "run", "feed", "read"),
+    ("facts",),
     ("frontends", "stages"),
-    ("api",),
+    ("api", "choose"),
     ("", "target"),
-    ("inspect", "isolation"),
+    ("inspect", "isolation", "magic"),
     ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
@@ -118,6 +119,14 @@ def test_no_arrow_back(module):
             and DRY_RUN_LAYER[inner_room(target)] >= DRY_RUN_LAYER[inner]
         }
     assert not back, f"{module} imports {back}, of a layer that is not below its own"
+
+
+def test_no_frontend_imports_a_stage():
+    """A frontend gives facts; which rules apply follows from what they need."""
+    for module, targets in ARROWS.items():
+        if module.startswith("lab_utils.dry_run.frontends."):
+            stages = {target for target in targets if target.endswith(".stage")}
+            assert not stages, f"{module} imports {stages}"
 
 
 def test_no_circle():

@@ -1,12 +1,16 @@
 """solutions/source/ -> labs/ and solutions/: starters, and nothing stale here."""
 
+import importlib.util
 import re
+import sys
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from lab_utils.check import sources
 from lab_utils.teach import build, marks
+from lab_utils.teach.setup_cell import Course, setup_cell
 
 CELL = """\
 def twice(x):
@@ -137,12 +141,38 @@ def test_one_line_of_pyproject_gives_the_address_to_first_cells_and_links(reposi
     )
     assert lab[1].source == solution[1].source != source[1].source == READY
     lines = lab[1].source.splitlines()
-    assert len(lines) <= 5 and max(map(len, lines)) <= 100 and lines[-1] == "ready()"
+    assert len(lines) <= 13 and max(map(len, lines)) <= 100 and lines[-1] == "ready()"
     wanted = f"a-course[course] @ git+{address.rstrip('/').removesuffix('.git')}@v1.2"
     wanted = wanted if address else "./a_course-1.2-py3-none-any.whl[course]"
     assert f'%pip install -q "{wanted}"' in lab[1].source
     opens = "https://colab.research.google.com/github/someone/course/blob/v1.2/labs/01_x.ipynb"
     assert (opens in lab[0].source) == ("Open in" in lab[0].source) == (GITHUB in address)
+
+
+@pytest.mark.parametrize(
+    ("version", "wheel", "says"),
+    [
+        ((3, 14), True, "needs Python 3.11, 3.12 or 3.13: set_up.md says how to get one"),
+        ((3, 12), False, "a_course-1-py3-none-any.whl is missing: put it into {folder}, beside"),
+        ((3, 12), True, "pip install -q ./a_course-1-py3-none-any.whl[course]"),
+    ],
+)
+def test_a_first_cell_that_cannot_install_the_course_says_why(
+    version, wheel, says, monkeypatch, tmp_path
+):
+    class Shell:
+        def run_line_magic(self, *words: str) -> None:
+            sys.exit(" ".join(words).replace('"', ""))
+
+    text = setup_cell(Course("a-course", "1", ""))
+    code = TransformerManager().transform_cell(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "version_info", (*version, 0))
+    if wheel:
+        (tmp_path / "a_course-1-py3-none-any.whl").touch()
+    with pytest.raises(SystemExit, match=re.escape(says.format(folder=tmp_path))):
+        exec(code, {"get_ipython": Shell})
 
 
 def test_the_minutes_stand_in_the_rows_of_labs_and_nowhere_else(repository):

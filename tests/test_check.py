@@ -25,7 +25,6 @@ from lab_utils.check import (
     todos,
     working,
 )
-from lab_utils.check.labs.decisions import expect_order
 from lab_utils.check.outcome import CallError, CannotCheck, Status, Wrong
 from lab_utils.check.same import difference
 
@@ -377,19 +376,6 @@ def test_the_command_imports_no_framework():
     code = "import sys; from lab_utils.__main__ import main; sys.argv[1:] = ['progress']; main()"
     probe = f"{code}; assert not {{'tensorflow', 'jax'}} & sys.modules.keys()"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
-
-
-def test_an_order_is_right_where_each_cause_stands_before_its_effect():
-    why = {"BA": "B feeds A.", "AC": "A stops C."}
-    for order in ("BACD", "b, a, d, c", ["D", "B", "A", "C"]):
-        expect_order(order, "BACD", why)
-    with pytest.raises(
-        Wrong, match=re.escape("1 of 2 causes stand before their effects.\nB feeds A.")
-    ):
-        expect_order("ABCD", "BACD", why)
-    for order in ("BAC", "BACDD", "BACX"):
-        with pytest.raises(Wrong, match="each once"):
-            expect_order(order, "BACD", why)
 
 
 def test_progress_notes_when_a_todo_was_first_tried_and_when_it_was_solved(

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,22 @@ def test_an_output_of_few_characters_has_others_replaced(tmp_path):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "r? ?\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_command_that_is_ended_keeps_what_is_done(number, tmp_path):
+    """Each command: the signals are heard where `run` begins, and not in some of them."""
+    code = (
+        "import os, sys, time\nfrom lab_utils.common import command\n"
+        "def main():\n    try:\n        os.kill(os.getpid(), int(sys.argv[1])); time.sleep(60)\n"
+        "    finally:\n        open('kept', 'w').close()\n"
+        "command.run(main)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(int(number))],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n") and (tmp_path / "kept").exists()

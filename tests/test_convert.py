@@ -1,6 +1,7 @@
 """The converter as a whole: what goes in, what comes out, and what a person is told."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -234,3 +235,13 @@ def test_a_shard_that_did_not_arrive_whole_is_told(data, monkeypatch):
     with pytest.raises(ConversionError, match="has 17 bytes, not the .* that its worker wrote"):
         data.convert(train_shards=4)
     assert list(data.out.iterdir()) == []
+
+
+def test_a_manifest_that_lost_a_class_is_refused(data):
+    """By hand, say: training would end in TensorFlow's traceback about labels out of bound."""
+    data.convert()
+    path = data.out / "manifest.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"labels": content["labels"][:-1]}))
+    with pytest.raises(ManifestError, match="train counts other classes than labels"):
+        read_manifest(str(data.out))

@@ -231,3 +231,14 @@ def test_stray_bytes_of_a_camera_at_the_end_are_no_hole():
     to_rgb_jpeg(data[:-2] + bytes(4) + data[-2:])
     with pytest.raises(RejectError, match="damaged JPEG: 399 extraneous bytes"):
         to_rgb_jpeg(data[:-2] + bytes(400) + data[-2:])
+
+
+def test_a_png_with_a_flipped_bit_is_refused_wherever_it_is():
+    """Of drawings above all: they decode into another picture, as Pillow checks no checksum then."""
+    whole = encode(corner(), "PNG")
+    assert to_rgb_jpeg(whole).width == SIZE[0]
+    for place in range(8, len(whole) - 12):  # behind the signature, before the last chunk
+        damaged = bytearray(whole)
+        damaged[place] ^= 4
+        with pytest.raises(RejectError):
+            to_rgb_jpeg(bytes(damaged))

@@ -1,5 +1,6 @@
 """What a second dry run of an unchanged port need not do again, and what a change makes it do."""
 
+import gzip
 import importlib.util
 
 import pytest
@@ -89,6 +90,11 @@ def test_a_damaged_entry_counts_as_none_and_is_replaced(tmp_path, monkeypatch):
         lambda whole: whole[:-1],
         lambda whole: whole[: len(whole) // 2] + bytes(len(whole) // 2),
         lambda whole: b"<html>",
+        lambda whole: gzip.compress(b"{}"),
+        lambda whole: gzip.compress(b"[1, 2]"),
+        lambda whole: gzip.compress(b'{"name": "another", "entry": {}}'),
+        lambda whole: gzip.compress(b'{"name": "entry", "entry": 3}'),
+        lambda whole: gzip.compress(b"[" * 100_000),
     ):
         cache.write("entry", entry)
         assert cache.read("entry") == entry

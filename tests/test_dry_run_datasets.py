@@ -9,10 +9,12 @@ from dry_run_models import run_program
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.engine import apply_rules
+from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
-from lab_utils.dry_run.read.engine import apply_rules
+from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
@@ -44,7 +46,7 @@ def model():
 def test_a_layer_of_float64_is_a_finding(model):
     data = ROWS.map(lambda row: (row, row[:1])).batch(16, drop_remainder=True)
     [step, *_] = KerasWorkload(model, data).facts([], 8)
-    found = apply_rules(step)[0]
+    found = apply_rules(step, Stage.READ)[0]
     assert {each.rule for each in found} == {"TPU208"} and "/wide/" in found[0].where
 
 
@@ -90,3 +92,20 @@ def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function,
     if rule == "TPU119":
         findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)[0]
     assert {(found.rule, found.place.line) for found in findings} == {(rule, line_of(mark))}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "rest"),
+    [
+        (lambda rows: rows.batch(5), 2),
+        (lambda rows: rows.batch(8), 0),
+        (lambda rows: rows.batch(5, drop_remainder=True), 0),
+        (lambda rows: rows.shuffle(9).batch(5, num_parallel_calls=2).map(tf.abs).prefetch(1), 2),
+        (lambda rows: rows.batch(5).cache().repeat(), 2),
+        (lambda rows: rows.repeat().batch(5), None),
+        (lambda rows: rows.batch(5).take(3), None),
+        (lambda rows: rows.filter(lambda row: row[0] > 0).batch(5), None),
+    ],
+)
+def test_the_size_of_a_last_batch_is_known_without_reading(pipeline, rest):
+    assert rest_of_dataset(pipeline(ROWS)) == rest

@@ -1,4 +1,4 @@
-"""Facts and rules of stage "read": what a fact's absence leaves out, and that a fact is computed once."""
+"""Facts and rules of trace and read: what a fact's absence leaves out, and that a fact is computed once."""
 
 import re
 
@@ -6,10 +6,11 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
-from lab_utils.dry_run.read.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
-from lab_utils.dry_run.read.facts import EstimatorFacts
+from lab_utils.dry_run.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
+from lab_utils.dry_run.facts import EstimatorFacts
+from lab_utils.dry_run.read import stage as read  # noqa: F401  registers the rules
 from lab_utils.dry_run.records import Mode, Stage
+from lab_utils.dry_run.trace import stage as trace  # noqa: F401
 
 INPUT = reader((ROWS, CLASSES))
 FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstance(value, fact))
@@ -17,7 +18,10 @@ FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstanc
 FOLLOWS = {
     "graph": ("program", "every_op", "ops", "flow"),
     "program": ("every_op", "ops", "flow"),
-    "pipeline": ("twice", "batches", "functions_of_input"),
+    "pipeline": (
+        *("twice", "batches", "functions_of_input", "mapped", "links", "last_batch", "asked"),
+        "place_of_batches",
+    ),
 }
 
 
@@ -61,12 +65,14 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
     assert set(said.values()) == {f"no {name} today"}
 
 
-def test_every_rule_of_the_stage_is_registered_or_of_another_kind_of_program():
+def test_every_rule_of_the_stages_is_registered_or_of_another_kind_of_program():
     registered = {id for item in RULES for id in item.ids}
-    pages = {id for id, page in rules.catalogue().items() if page.stage == Stage.READ}
+    pages = {
+        id for id, page in rules.catalogue().items() if page.stage in (Stage.TRACE, Stage.READ)
+    }
     assert registered <= pages
     of_others = {id for id in pages - registered if id < "TPU240"}
-    assert of_others == {"TPU230"}, "which FunctionWorkload finds"
+    assert of_others == {"TPU109", "TPU230"}, "which recognise.py and FunctionWorkload find"
 
 
 def test_a_rule_takes_as_many_facts_as_it_needs():
@@ -93,13 +99,14 @@ class Counted(Facts):
 
 
 def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
-    monkeypatch.setattr("lab_utils.dry_run.read.engine.RULES", [])
+    monkeypatch.setattr("lab_utils.dry_run.engine.RULES", [])
     asked = []
     for id in ("TPU201", "TPU202"):
         rule(id, needs=("number",))(lambda number: asked.append(number) or [])
     for id in ("TPU203", "TPU204"):
         rule(id, needs=("absent", "number"))(lambda absent, number: asked.append(absent) or [])
     facts = Counted()
-    findings, said = apply_rules(facts)
+    assert apply_rules(facts, Stage.TRACE) == ([], {})
+    findings, left_out = apply_rules(facts, Stage.READ)
     assert (findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
-    assert said == ["TPU203, TPU204, of training: it rains."]
+    assert left_out == {"it rains": {"TPU203", "TPU204"}}

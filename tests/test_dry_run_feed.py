@@ -37,7 +37,7 @@ SOURCES = {"strings": strings, "function": batches, "dataset": batches(), "tenso
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_data_are_read_again_and_again_in_a_graph_of_their_own(source):
     with tf.Graph().as_default() if callable(source) else contextlib.nullcontext() as graph:
-        figures, _ = stage.measure(source, seconds=SHORT)
+        figures, *_ = stage.measure(source, seconds=SHORT)
         assert not graph or not graph.get_operations()
     assert figures["examples_per_second"].value > 0
     assert {figure.kind for figure in figures.values()} == {Kind.MEASURED}
@@ -52,10 +52,29 @@ def test_the_rate_is_that_of_the_pipeline():
         data = tf.data.Dataset.range(1000).map(lambda n: tf.numpy_function(wait, [n], tf.int64))
         return data.map(lambda n: tf.ensure_shape(n, [])).batch(2)
 
-    alone, _ = stage.measure(slow, seconds=SHORT)
+    alone, *_ = stage.measure(slow, seconds=SHORT)
     assert 0 < alone["examples_per_second"].value <= 50
-    tenfold, _ = stage.measure(slow, seconds=SHORT, batch_size=20)
+    tenfold, *_ = stage.measure(slow, seconds=SHORT, batch_size=20)
     assert tenfold["examples_per_second"].value > 2 * 50
+
+
+def test_an_even_rate_is_known_soon_and_an_uneven_one_is_not():
+    even = np.arange(60) * 0.01
+    assert stage.is_known(even) and not stage.is_known(even[:8])
+    # Each refill of a buffer stops it: three of ten parts take five times as long.
+    stalls = np.cumsum(np.where(np.arange(60) % 20 == 0, 0.25, 0.01))
+    assert not stage.is_known(stalls)
+
+
+def test_the_measurement_ends_when_the_rate_is_known(monkeypatch):
+    clock = iter(np.arange(10_000) * 0.005)
+    made = SimpleNamespace(perf_counter=lambda: next(clock), process_time=time.process_time)
+    monkeypatch.setattr(stage, "time", made)
+    *_, sure = stage.measure(batches(), seconds=2.0)
+    assert 0.5 <= sure < 0.7
+    monkeypatch.setattr(stage, "is_known", lambda ends: False)
+    *_, unsure = stage.measure(batches(), seconds=2.0)
+    assert 1.7 < unsure < 1.8
 
 
 def test_data_without_a_batch_is_named_so():

@@ -15,6 +15,93 @@ from lab_utils.dry_run.records import Stage
 
 HERE = pathlib.Path(__file__).parent
 PORTS = wrong_keras_jax.PORTS
+HEAD = "import os\nos.environ['KERAS_BACKEND'] = 'jax'\n"
+PROGRAM = """
+import keras, numpy as np
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+rows = np.random.rand(200, 16).astype("float32")
+model = keras.Sequential([
+    keras.Input((16,)),
+    keras.layers.Dense(512, activation="relu"),
+    keras.layers.BatchNormalization(),
+    keras.layers.Dropout(0.5),
+    keras.layers.Dense(1),
+])
+model.compile("adam", "mse", metrics=["mae"])
+model.evaluate(rows, rows[:, 0], verbose=0)
+stop = keras.callbacks.EarlyStopping(patience=2)
+history = model.fit(rows, rows[:, 0], 40, 3, callbacks=[stop], validation_split=0.2)
+print(history.history["loss"])
+model.fit(rows, rows[:, 0], epochs=9)
+"""
+DATA = """
+import keras, numpy as np, sys
+import tensorflow as tf
+from lab_utils.dry_run import dry_run
+rows = np.random.rand(100, 8).astype("float32")
+
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, number):
+        part = rows[32 * number : 32 * number + 32]
+        return part, part[:, 0]
+
+def generator(count):
+    for _ in range(count):
+        yield rows[:32], rows[:32, 0]
+
+data = {
+    "arrays": (rows[:32], rows[:32, 0]),
+    "with weights": (rows[:32], rows[:32, 0], rows[:32, 0]),
+    "tf.data": tf.data.Dataset.from_tensor_slices((rows, rows[:, 0])).batch(32),
+    "PyDataset": Batches(),
+    "endless": generator(10**9),
+    "ends": generator(20),
+}
+for name, each in data.items():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    stages = ["trace", "read", "feed"]
+    report = dry_run(model, each, "v5e:2x4", stages=stages, feed_seconds=0.1, progress=False)
+    read, feed = report.stages[1], report.stages[4]
+    found = " ".join(f"{f.rule}-{f.severity}" for f in report.findings)
+    framework = f"{report.framework} on {report.backend}"
+    print(f"{name}: {framework}; {read.status}, {feed.status}; {found}; {feed.detail}")
+for wrong in (3, [], None):
+    try:
+        dry_run(model, wrong, progress=False)
+    except TypeError as error:
+        print("refused:", error)
+"""
+NAMES = """
+import keras, inspect
+import numpy as np
+from lab_utils.dry_run.private import keras as names
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile("adam", "mse")
+rows = np.zeros([10, 3], "float32")
+options = {"batch_size": 4, "steps_per_epoch": None, "class_weight": None}
+adapter = names.adapter(rows, rows[:, :2], None, shuffle=True, **options)
+assert (adapter.num_batches, adapter.partial_batch_size) == (3, 2), "DataAdapter"
+batch = next(iter(adapter.get_jax_iterator()))
+assert batch[0].shape == (4, 3), "get_jax_iterator"
+assert names.without_validation(rows, rows, None, 0.5)[0].shape == (5, 3), "train_validation_split"
+with names.one_copy():
+    names.build(model, batch)
+    assert keras.distribution.DeviceMesh((1,), ["batch"], ["tpu:0"]).backend_mesh, "_to_backend_device"
+kernel = model.trainable_variables[0]
+assert len(model.optimizer.variables) == 6, "_symbolic_build"
+assert names.built_sharding(kernel).mesh.shape == {"batch": 1}, "_layout"
+assert len(names.layers(model)) >= 2, "_flatten_layers"
+layout = keras.distribution.LayoutMap(keras.distribution.DeviceMesh((1,), ["batch"]))
+parallel = keras.distribution.ModelParallel(layout_map=layout)
+assert names.layout_map(parallel) is layout, "_layout_map"
+assert list(inspect.signature(model.train_step).parameters) == ["state", "data"], "train_step"
+print("as before")
+"""
 PAGES = [each for each in snippets() if each.rule in keras_jax_frames.FRAMES]
 
 
@@ -46,8 +133,15 @@ def stages_for(rule):
     return ("trace", "read") if stage in (Stage.TRACE, Stage.READ) else ("read", str(stage))
 
 
+def costs(name):
+    """The compiler and the virtual cores take seconds a port; what cannot be traced comes to neither."""
+    stage = rules.rule(PORTS[name].rule).stage
+    slow = stage in (Stage.COMPILE, Stage.RUN) and PORTS[name].rule != "TPU343"
+    return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
+
+
 @pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "fixed"])
-@pytest.mark.parametrize("name", PORTS)
+@pytest.mark.parametrize("name", map(costs, PORTS))
 def test_a_fault_is_found_at_its_line(name, wrong, judge):
     port = PORTS[name]
     told = judge(stages_for(port.rule), port=name, wrong=wrong)
@@ -65,3 +159,61 @@ def test_code_of_a_page(page, judge):
     told = judge(stages, page=page.rule, side=page.side, number=page.number)
     found = {rule for rule, *_ in told["findings"]}
     assert (page.rule in found) == (page.side == "Wrong"), told["text"]
+
+
+def test_the_names_of_keras_have_not_moved():
+    variables = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", NAMES], cwd=HERE.parent, env=os.environ | variables, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    moved = f"see lab_utils/dry_run/private/keras.py: {ran.stderr[-1500:]}"
+    assert ran.stdout.strip().endswith("as before"), moved
+
+
+def in_a_process(text, *arguments, **variables):
+    """What a Python program of this text, or a module with arguments, writes."""
+    ran = subprocess.run(
+        [sys.executable, *(arguments or ["-c", text])],
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(HERE.parent)} | variables,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def on_one_line(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("chosen_outside", [True, False])
+def test_a_program_is_judged_by_its_own_main(chosen_outside, tmp_path):
+    """A predict or an evaluation before fit is carried out; what follows the first fit is named."""
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM if chosen_outside else HEAD + PROGRAM)
+    variables = {"KERAS_BACKEND": "jax"} if chosen_outside else {}
+    stages = "trace,read" if chosen_outside else "trace,read,compile,run,feed"
+    options = ["--main", str(path), "--topology", "v5e:2x4", "--stages", stages, "--no_cache"]
+    status, told = in_a_process("", "-m", "lab_utils.dry_run", *options, **variables)
+    told = on_one_line(told)
+    assert status == 0, told
+    assert "Keras 3 on JAX; " in told and "Only the first training was judged" in told
+    if not chosen_outside:
+        assert "8 cores of v5e:2x4" in told and "compiled for the mesh batch=8" in told
+        assert "Not checked: trace. " in told
+        assert '`keras.layers.Dense(512, activation="relu"),`' in told, "a line for each layer"
+
+
+def test_what_fit_takes_is_read_as_fit_reads_it():
+    status, told = in_a_process(DATA, KERAS_BACKEND="jax")
+    lines = [line for line in told.splitlines() if ": Keras" in line or "refused" in line]
+    assert lines[:6] == [
+        "arrays: Keras 3 on JAX; done, skipped; ; an example batch was given, and no input pipeline",
+        "with weights: Keras 3 on JAX; done, skipped; ; an example batch was given, and no input pipeline",
+        "tf.data: Keras 3 on JAX; done, done; TPU243-note; measured for 100 ms",
+        "PyDataset: Keras 3 on JAX; done, done; TPU243-note; measured for 100 ms",
+        "endless: Keras 3 on JAX; done, done; ; measured for 100 ms",
+        "ends: Keras 3 on JAX; done, skipped; ; cannot be checked here: the generator came to its end, and "
+        "can be read once only",
+    ], told
+    assert len(lines) == 9 and all("fit does not take" in line for line in lines[6:]), told

@@ -9,13 +9,14 @@ import subprocess
 import sys
 
 import nbformat
+import numpy as np
 import psutil
 import pytest
 
 from lab_utils.common import source
 from lab_utils.dry_run import __main__ as dry_run_command
-from lab_utils.dry_run import progress, rules, target
-from lab_utils.dry_run.frontends import cells, recorder
+from lab_utils.dry_run import dry_run, progress, rules, target
+from lab_utils.dry_run.frontends import cells, datasets, recorder
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.estimator import tf
 
@@ -409,11 +410,11 @@ KERAS_1 = """
         ("from lab_utils.estimator import tf, v1\nwith tf.Graph().as_default():\n"
          "    v1.Session().run(v1.placeholder(tf.float32, [2]) * 2)\n",
          "Error: You must feed a value for placeholder .*\n.*:3"),
-        (IN_COLAB + "model.fit((row for row in data), epochs=2)", "fit is given a generator"),
+        (IN_COLAB + "model.fit(object(), epochs=2)", "fit is given an? object"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*hand the step"),
         ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
-         "list(estimator.predict(lambda: None))", "calls predict alone"),
+         "estimator.export_saved_model('x', lambda: None)", "it only exports a model"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
          "cannot be checked here: .* left TensorFlow"),
         ("import subprocess, sys\nsubprocess.check_output(['true'])\n"
@@ -421,12 +422,38 @@ KERAS_1 = """
          r"starts `python.* \(train.py:3\)"),
         ("import os\nos.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')",
          r"starts `python.* \(train.py:2\)"),
+        # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
+        ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("from tensorflow.python.keras.layers.gone import Layer",
+         r"cannot be checked here: .*import from tensorflow.keras\)"),
+        ("import mesh_tensorflow as mtf", "cannot be checked here: .*lays a model over the cores by its own"),
+        ("from tensorflow.python.ops import array_ops\nclass TPUEstimator:\n    gone = array_ops.gone",
+         r"cannot be checked here: .*train.py is a copy of TPUEstimator.*import tf.compat.v1.estimator.tpu"),
     ],
 )  # fmt: skip
 def test_a_program_that_cannot_be_judged_says_why_with_its_place(text, message, loaded, tmp_path):
     (tmp_path / "net.py").write_text("x = 1\nx = = 2\n")
     with pytest.raises(target.CannotJudge, match=message):
         loaded(text)
+
+
+class Rows(tf.keras.utils.Sequence):
+    """Batches that Python makes, as directory iterators are."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        return np.full([64, 8], float(number)), np.zeros([64], np.int32)
+
+
+@pytest.mark.parametrize("given", [Rows, lambda: iter([Rows()[0], Rows()[1], Rows()[2]])])
+def test_batches_that_python_makes_are_a_dataset_in_their_order(given):
+    dataset = datasets.of_python(given())
+    rows, labels = dataset.element_spec
+    assert (rows.dtype, labels.dtype, rows.shape.as_list()) == (tf.float32, tf.int32, [None, 8])
+    assert [float(rows[0, 0]) for rows, _ in dataset] == [0, 1, 2]
+    assert datasets.of_python(np.zeros([64, 8])) is None
 
 
 def test_an_encoding_with_which_python_does_not_start_is_refused(tmp_path, capsys):
@@ -456,6 +483,22 @@ next(estimator.predict(input_fn))
     assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
     assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
     assert "train.py:36" in port.observed.not_checked[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "mode"),
+    [("list(estimator.predict(input_fn))", "predict"), ("estimator.evaluate(input_fn, steps=4)", "eval")],
+)  # fmt: skip
+def test_a_program_that_trains_nothing_is_judged_for_what_it_calls(call, mode, loaded):
+    sizes = "train_batch_size=16, eval_batch_size=16, predict_batch_size=16"
+    made = "estimator = tf.estimator.tpu.TPUEstimator(\n    model_fn, config=tf.estimator.tpu.RunConfig(), "
+    port = loaded(f"{MODEL}\n{made}{sizes})\n{call}\n")
+    stages = ("trace", "read", "feed")
+    report = dry_run(port.subject, port.data, observed=port.observed, stages=stages, **port.options)
+    details = {stage.stage: stage.detail for stage in report.stages}
+    assert details["trace"] == f"graphs built for {mode}", report
+    assert details["read"] == f"programs of {mode}" and report.feed.examples_per_second
+    assert "Mode train: the program was not seen to call it." in report.not_checked
 
 
 def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):
@@ -488,7 +531,7 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
         ("code", "%matplotlib inline\nimport tensorflow as tf\nif True:\n    !pip install x\n"),
         ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
     ), "train.ipynb")  # fmt: skip
-    assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [None, 3]
+    assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [32, 3]
     with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
     with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook"):
@@ -732,20 +775,20 @@ def updated(weights): return jax.tree.map(lambda w, g: w - g, weights, jax.grad(
         "class Model:\n    @functools.partial(jax.jit, static_argnums=0)\n    def step(self, weights):\n"
         "        return updated(weights), 1.0\nweights, loss = Model().step(weights)  # here",
         "@functools.partial(jax.pmap, axis_name='i')\ndef step(w):\n"
-        "    return jax.tree.map(lambda w: w - jax.lax.pmean(w, 'i'), w)\n"
+        "    return jax.tree.map(lambda w, g: w - jax.lax.pmean(g, 'i'), w, jax.grad(loss_of)(w))\n"
         "step(jax.tree.map(lambda w: w[None], weights))  # here",
     ],
     ids=["a loop", "without jit", "a loop of JAX", "a method", "pmap"],
 )
-def test_a_program_of_jax_is_stopped_before_it_trains(loop, loaded):
+def test_a_program_of_jax_is_stopped_at_its_step(loop, loaded):
     made = "keys = jax.jit(jax.random.split)(jax.random.PRNGKey(1))\nprint(jax.jit(loss_of)(weights))\n"
-    with pytest.raises(target.CannotJudge, match=r"trains with JAX.*FILE\.py:function\n.*# here`"):
-        loaded(JAX + made + loop + "\nraise SystemExit('it trained')\n")
+    step = loaded(JAX + made + loop + "\nprint('its end')\n").data
+    assert step.called_at.code.endswith("# here") and step.calls
 
 
 def test_a_program_of_jax_that_trains_nothing_is_told_what_is_judged(loaded):
     with pytest.raises(
-        target.CannotJudge, match="judged by its step. Write a function that returns"
+        target.CannotJudge, match="no function of jax.jit.*that trains.*--step NAME"
     ):
         loaded(JAX + "print(loss_of(weights))")
 
@@ -755,7 +798,7 @@ def test_jax_beside_another_framework_is_no_training(loaded):
         JAX + "rows = jax.jit(jnp.sum)(rows)\n" + LOOP + "train()\njax.grad(loss_of)(weights)\n"
     )
     assert port.subject.model_dir == "nowhere"
-    assert "computes with JAX" in port.observed.not_checked[0]
+    assert "What it computes with JAX: loss_of (" in port.observed.not_checked[0]
 
 
 def test_trainings_that_follow_the_first_limit_the_verdict(judged, loaded):

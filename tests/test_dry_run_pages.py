@@ -69,7 +69,8 @@ def large(features, labels, mode, params):
     return parts.spec(mode, labels, logits)
 
 
-# Where the code of each page belongs. Several of one side are for its blocks in turn.
+# Where the code of a page belongs that does not stand in model_fn and train. Several of one side are for its
+# blocks in turn.
 FRAMES = {
     "TPU101": in_input(),
     "TPU102": in_input(paths=paths),
@@ -80,45 +81,28 @@ FRAMES = {
     "TPU107": arguments(eval_input_fn=parts.train_input, predict_input_fn=parts.predict_input),
     "TPU109": arguments(),
     "TPU110": in_model(EVAL),
-    "TPU111": in_model(),
     "TPU112": in_model(EVAL),
-    "TPU113": in_model(),
-    "TPU114": in_model(),
-    "TPU115": in_model(),
-    "TPU116": in_model(),
-    "TPU117": in_model(),
     "TPU118": in_model(EVAL),
     "TPU119": mapped(named_images, "example"),
     "TPU120": in_input(batched=False),
     "TPU121": in_input(lambda: few(64)().batch(64), PREDICT),
     "TPU122": in_model(PREDICT),
     "TPU123": in_model(PREDICT),
-    "TPU124": arguments(serving_input_receiver_fn=parts.receiver),
-    "TPU125": arguments(),
-    "TPU126": in_model(),
-    "TPU127": in_model(),
     "TPU128": mapped(records("ids", {"int64_list": tf.train.Int64List(value=[1, 2])}), "parse"),
     "TPU129": arguments(),
-    "TPU130": in_model(),
     "TPU131": in_input(),
     "TPU132": frames.called,
     "TPU133": frames.called,
-    "TPU199": in_model(),
     "TPU201": in_model(rate=lambda names: 0.01),
-    "TPU202": in_model(),
-    "TPU203": in_model(),
     "TPU204": in_model(PREDICT),
     "TPU205": {
         "Wrong": in_model(),
         "Right": [in_input(batched=False, normalise=lambda: _halved), in_model()],
     },
-    "TPU206": in_model(),
     "TPU207": {
         "Wrong": in_model(images=lambda names: tf.zeros([8, 16, 16, 3], tf.uint8)),
         "Right": in_input(images_and_labels=lambda: images_and_labels().repeat()),
     },
-    "TPU208": in_model(),
-    "TPU209": arguments(),
     "TPU210": arguments(),
     "TPU211": in_input(few(500), batch=1024),
     "TPU212": input_function(
@@ -126,10 +110,8 @@ FRAMES = {
     ),
     "TPU213": in_model(PREDICT),
     "TPU214": in_input(),
-    "TPU215": in_model(),
     "TPU216": in_input(few(1024)),
     "TPU218": in_input(few(1024)),
-    "TPU219": in_model(),
     "TPU220": in_model(loss=with_batch_norm),
     "TPU222": in_input(
         batched=False,
@@ -148,11 +130,10 @@ FRAMES = {
         net=lambda names: names["features"](),
         labels=lambda names: tf.cast(names["labels"](), tf.float32),
     ),
-    "TPU229": in_model(),
     "TPU230": frames.fitted,
+    "TPU232": frames.dataset_of_keras,
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
-    "TPU301": in_model(),
     "TPU302": {
         "Wrong": in_model(images=lambda names: tf.tile(names["images"](), [1, 20, 20, 3])),
         "Right": in_input(images_and_labels=lambda: images_and_labels().repeat()),
@@ -166,7 +147,6 @@ FRAMES = {
     "TPU306": compiled(name="images"),
     "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
     "TPU308": compiled(),
-    "TPU309": in_model(),
     "TPU401": in_model(optimizer=lambda names: v1.train.GradientDescentOptimizer(0.01)),
     "TPU402": in_model(
         labels=lambda names: tf.one_hot(names["labels"](), parts.CLASSES),
@@ -180,9 +160,8 @@ FRAMES = {
     "TPU405": in_model(
         x=lambda names: v1.get_variable("x", [SIZE], initializer=v1.zeros_initializer())
     ),
-    "TPU406": in_model(),
     "TPU407": in_input(few(64)),
-    "TPU408": in_model(),
+    "TPU409": in_model(points=lambda names: names["features"]() + 100.0),
     "TPU501": input_function(pattern=record_file, decode=lambda: decode),
     "TPU503": mapped(
         records("image/encoded", {"bytes_list": tf.train.BytesList(value=[b"jpeg"])}), "parse"
@@ -209,7 +188,7 @@ def _noisy(features, labels):
 
 
 def _framed(snippet):
-    frame = FRAMES[snippet.rule]
+    frame = FRAMES.get(snippet.rule, in_model())
     frame = frame[snippet.side] if isinstance(frame, dict) else frame
     return frame[snippet.number] if isinstance(frame, list) else frame
 
@@ -230,7 +209,7 @@ def _costs(snippet):
 
 @pytest.mark.parametrize(
     "snippet",
-    [_costs(each) for each in snippets() if each.rule in FRAMES],
+    [_costs(each) for each in snippets() if each.rule not in NOT_JUDGED],
     ids=lambda each: f"{each.rule}-{each.side}-{each.number}",
 )
 def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
@@ -256,9 +235,9 @@ def test_code_of_a_page_that_is_not_judged(snippet):
     assert snippet.run(NOT_JUDGED[snippet.rule]).get("image").shape == (224, 224, 3)
 
 
-def test_each_page_has_code_and_a_frame():
+def test_each_page_has_code_and_each_frame_a_page():
     elsewhere = keras_jax_frames.FRAMES.keys()  # tests/test_dry_run_keras_jax.py
-    assert FRAMES.keys() | NOT_JUDGED.keys() | elsewhere == set(rules.catalogue())
+    assert FRAMES.keys() | NOT_JUDGED.keys() | elsewhere <= set(rules.catalogue())
     assert not FRAMES.keys() & NOT_JUDGED.keys()
     sides = {(each.rule, each.side) for each in snippets()}
     assert sides == {(id, side) for id in rules.catalogue() for side in ("Wrong", "Right")}

@@ -5,12 +5,12 @@ import importlib.util
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, all_reduces, dense, make, reader, run_program, v1
 
+from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
@@ -54,7 +54,7 @@ def test_graphs_are_built_and_every_function_is_put_back():
     owners = [(owner, name, getattr(owner, name)) for owner, name in NAMES]
     for each in trace(make(dense), Inputs(DATA), cores=8):
         assert each.error is None and each.spec is not None, f"{each.mode}, {each.error}, {HERE}"
-    [found, *_] = trace_findings(trace(make(broken), Inputs(DATA), cores=8))
+    [found, *_] = dry_run(make(broken), DATA, stages=["trace"], progress=False).findings
     assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.why
     for owner, name, value in owners:
         assert getattr(owner, name) is value, f"{name} was not put back, {HERE}"

@@ -11,9 +11,9 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.read import inputs
+from lab_utils.dry_run.read import inputs, training
 from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.records import Stage
 from lab_utils.estimator import tf, v1
 
@@ -79,7 +79,7 @@ def test_flow_of_data_to_a_variable(step, bits):
         w = v1.get_variable("w", [2], initializer=v1.zeros_initializer(), use_resource=True)
         body = tf.function(lambda x: [step(w, x), x][1:], autograph=False)
         graph = body.get_concrete_function(tf.TensorSpec([2])).graph
-        flow = Flow(CoreProgram.of(graph), [graph.inputs[0].name])
+        flow = analyse(CoreProgram.of(graph), [graph.inputs[0].name])
     assert flow.variables["w:0"] == bits
     assert ("w:0" in flow.writes) == bool(bits & DATA)
 
@@ -200,7 +200,8 @@ def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient(
         quotient = tf.squeeze(rows @ weights, 1) / rows[:, :1]
         tf.gradients(quotient, weights)
     program = CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True)
-    assert Flow(program, [rows.name]).broadcasts == [quotient.op]
+    found = list(training.broadcasts(graph, analyse(program, [rows.name])))
+    assert [each.place for each in found] == [source.place(quotient.op)]
 
 
 @pytest.mark.parametrize("data", [tf.data.Dataset, v1.data.Dataset], ids=["version 2", "version 1"])
@@ -260,11 +261,16 @@ def test_rules_that_other_programs_go_without_are_named():
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert named < pages, named - pages
     [of_training] = [text for text in told if "TPU201" in text]
-    assert of_training.endswith("of training") and told[of_training].endswith("TPUEstimator only.")
+    assert of_training.endswith("of training") and told[of_training].endswith(
+        "asked of such a program."
+    )
     asked = pages - set(re.findall(r"TPU\d+", of_training))
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
-    wanted = "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU228 TPU230"
+    wanted = (
+        "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232"
+    )
     # Of evaluation and prediction, which are not looked at.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    assert told["TPU228, of training"].endswith("no input pipeline.")
+    of_dataset = told["TPU211, TPU216, TPU222, TPU228, TPU232, of training"]
+    assert of_dataset.endswith("no input pipeline.")

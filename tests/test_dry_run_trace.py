@@ -8,22 +8,25 @@ from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, tr
 
 from lab_utils.dry_run import dry_run, elsewhere
 from lab_utils.dry_run.advice import moved
-from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 DATA = reader((ROWS, CLASSES))
 
 
+def report_of(estimator, data=DATA, **inputs):
+    return dry_run(estimator, data, stages=["trace"], progress=False, **inputs)
+
+
 def findings(model_fn=dense, data=DATA, **arguments):
-    return trace_findings(trace(make(model_fn, **arguments), Inputs(data), cores=8))
+    return report_of(make(model_fn, **arguments), data).findings
 
 
 def test_a_right_port_builds_all_three_graphs_and_has_no_findings():
     traces = trace(make(dense), Inputs(DATA), cores=8)
     assert [each.mode for each in traces] == ["train", "eval", "predict"]
-    assert trace_findings(traces) == []
+    assert findings() == []
     train = traces[0]
     assert train.per_core_batch == 8
     assert train.features.shape == [8, 6]
@@ -67,6 +70,37 @@ def test_a_hook_that_fetches_a_tensor_of_the_loop_is_named(loops):
     assert ("not fetchable" if loops == 1 else "equal to current graph") in found.message
 
 
+def test_a_consequence_is_told_only_where_its_cause_is_not():
+    """With version 1 control flow TPUEstimator itself asks for the CrossShardOptimizer, as read does."""
+
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    v1.disable_control_flow_v2()
+    try:
+        only_trains = make(model_fn, use_tpu=True, eval_on_tpu=False, predict_batch_size=None)
+        [alone] = report_of(only_trains).findings
+        both = dry_run(only_trains, DATA, stages=["trace", "read"], progress=False)
+    finally:
+        v1.enable_control_flow_v2()
+    assert (alone.rule, alone.because_of) == ("TPU199", "TPU201")
+    assert [found.rule for found in both.findings] == ["TPU201"]
+
+
+def test_a_graph_that_could_not_be_built_names_the_rule_to_fix_first():
+    def model_fn(features, labels, mode, params):
+        return dense(tf.reshape(features, [7, 6]), labels, mode, params)
+
+    port = make(model_fn, eval_batch_size=None, predict_batch_size=None)
+    report = dry_run(port, DATA, stages=["trace", "read", "compile"], progress=False)
+    [said] = [said for said in report.not_checked if said.startswith("TPU115, ")]
+    assert said.endswith("of training: its graph could not be built: fix TPU199 first.")
+    assert report.stages[2].detail.endswith("could not be built: fix TPU199 first")
+
+
 class Asking(v1.train.SessionRunHook):
     """Asks in before_run as the test says."""
 
@@ -95,8 +129,7 @@ def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
         merged = v1.summary.merge([v1.summary.scalar("loss", loss)])
         return v1.train.SummarySaverHook(10, output_dir=tmp_path / "run", summary_op=merged)
 
-    [train, *_] = trace(with_hook(saver), Inputs(DATA), cores=8)
-    [found] = trace_findings([train])
+    [found] = report_of(with_hook(saver)).findings
     assert found.rule == "TPU115" and "SummarySaverHook(" in found.place.code
     assert list(tmp_path.iterdir()) == []
 
@@ -113,18 +146,18 @@ def test_summaries_of_the_model_cannot_be_saved_by_a_hook(tmp_path):
     ],
 )  # fmt: skip
 def test_what_a_hook_of_ones_own_asks_for_is_looked_at(ask, fetches):
-    [train] = trace(with_hook(lambda loss: Asking(ask(loss))), Inputs(DATA), cores=8)
-    assert [found.rule for found in trace_findings([train])] == ["TPU115"] * fetches
-    assert not train.not_checked
+    report = report_of(with_hook(lambda loss: Asking(ask(loss))))
+    assert [found.rule for found in report.findings] == ["TPU115"] * fetches
+    assert not [said for said in report.not_checked if "the hook" in said]
 
 
 def test_a_hook_that_needs_a_session_is_told_and_charged_with_nothing():
     def ask(context):
         context.session.run(v1.train.get_global_step())  # the line
 
-    [train] = trace(with_hook(lambda loss: Asking(ask)), Inputs(DATA), cores=8)
-    assert train.error is None and trace_findings([train]) == []
-    [said] = train.not_checked
+    report = report_of(with_hook(lambda loss: Asking(ask)))
+    assert report.findings == []
+    [said] = [said for said in report.not_checked if said.startswith("TPU115, of training: ")]
     assert "hook Asking" in said and "runs no session" in said and "# the line" in said
 
 
@@ -139,8 +172,8 @@ def test_modes_without_a_batch_size_are_left_out_or_probed():
     estimator = make(dense, eval_batch_size=None, predict_batch_size=None)
     traces = trace(estimator, Inputs(DATA), cores=8)
     assert [(each.mode, each.probe) for each in traces] == [("train", False), ("eval", True)]
-    with_own = trace(estimator, Inputs(DATA, eval=DATA), cores=8)
-    assert [each.rule for each in trace_findings(with_own)] == ["TPU107"]
+    with_own = report_of(estimator, eval_input_fn=DATA)
+    assert [each.rule for each in with_own.findings] == ["TPU107"]
 
 
 # Programs that other people wrote.
@@ -155,11 +188,11 @@ def only_trains(features, labels, mode, params):
 def test_batch_sizes_set_by_habit_are_no_fault_of_a_program_that_only_trains():
     estimator = make(only_trains, eval_batch_size=64, predict_batch_size=64)
     traces = trace(estimator, Inputs(DATA), cores=8)
-    assert [each.mode for each in traces] == ["train"] and trace_findings(traces) == []
+    assert [each.mode for each in traces] == ["train"] and report_of(estimator).findings == []
     [evaluation, _] = traces[0].not_checked
     assert "ValueError: this program trains only (at " in evaluation and "only_trains" in evaluation
-    traces = trace(make(only_trains), Inputs(DATA, DATA), cores=8)
-    assert [found.rule for found in trace_findings(traces)] == ["TPU199"]
+    report = report_of(make(only_trains), eval_input_fn=DATA)
+    assert [found.rule for found in report.findings] == ["TPU199"]
 
 
 def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
@@ -174,7 +207,10 @@ def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
         raise tf.errors.PermissionDeniedError(None, None, f"no credentials to read {pattern}")
 
     monkeypatch.setattr(tf.io.gfile, "glob", fails)
-    assert findings(data=input_fn) == []
+    report = report_of(make(dense), input_fn)
+    assert report.findings == [] and report.verdict == "could not run"
+    said = [line for line in report.not_checked if "the data lie at gs://nobody" in line]
+    assert said[0].startswith("TPU115, TPU116, ") and "of training: " in said[0]
 
 
 def test_a_global_batch_in_a_reshape_is_named_beside_the_message():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab_utils.estimator import tf, v1
-from lab_utils.flowers.checkpoints import resume_point
+from lab_utils.flowers.checkpoints import read_history, read_result, resume_point
 
 
 def save(folder: Path, *steps: int, scale: float = 1.0) -> None:
@@ -87,3 +87,17 @@ def test_the_files_decide_when_the_checkpoint_file_is_torn(folder, torn):
     assert resume_point(str(folder)) == 10
     assert tf.train.latest_checkpoint(str(folder)) == str(folder / "model.ckpt-10")
     assert resume_point(str(folder / "none")) == 0
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"step": 20, "acc', "[1, 2]", "\x00\ufffd", "[" * 100_000, '{"step": "3"}']
+)
+def test_a_damaged_line_of_the_history_is_left_out_and_said(damage, tmp_path, capsys):
+    whole = '{"step": 10, "accuracy": 0.5}'
+    (tmp_path / "history.jsonl").write_text(f"{whole}\n{damage}\n")
+    assert read_history(str(tmp_path)) == [{"step": 10, "accuracy": 0.5}]
+    assert "history.jsonl, line 2: damaged" in capsys.readouterr().out
+    path = tmp_path / "result.json"
+    path.write_text(damage if damage[1:2] != '"' else "[]")
+    assert read_result(str(path)) == {} and "damaged" in capsys.readouterr().out
+    assert read_result(str(tmp_path / "none.json")) == {} and not capsys.readouterr().out

@@ -4,7 +4,9 @@ import base64
 import io
 import json
 import shutil
+import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
@@ -98,3 +100,57 @@ def test_an_exported_flowers_model_is_served(finished_run, tiny_photos, monkeypa
             rest.serve("none", "flowers", server.server_port)
     finally:
         server.close()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server without a model."""
+    monkeypatch.setattr(rest, "Model", lambda path: None)
+    server = rest.serve("none", "flowers")
+    yield server
+    server.close()
+
+
+def answered(server, head: bytes, body: bytes = b"") -> str:
+    """What the server answers to a request in its own bytes."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
+        connection.sendall(b"POST /v1/models/flowers:predict HTTP/1.1\r\n" + head + b"\r\n" + body)
+        return b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "says"),
+    [
+        (b"", 411, "no Content-Length"),
+        (b"Transfer-Encoding: chunked\r\n", 411, "`curl -d @file`"),
+        (b"Content-Length: abc\r\n", 400, "a number of bytes"),
+        (b"Content-Length: -1\r\n", 400, "a number of bytes"),
+        (b"Content-Length: 1" + b"0" * 30 + b"\r\n", 400, "a number of bytes"),
+        (b"Content-Length: 2\r\n", 400, "'instances' or 'inputs'"),
+    ],
+)
+def test_a_request_whose_length_is_not_known_is_answered(head, status, says, server, capfd):
+    answer = answered(server, head, b"{}")
+    assert answer.startswith(f"HTTP/1.0 {status} ") and says in answer
+    assert not capfd.readouterr().err
+
+
+def test_fifty_callers_at_once_are_all_answered(server):
+    """None is reset: so many connections may wait."""
+    answers, barrier = [], threading.Barrier(50)
+
+    def call() -> None:
+        barrier.wait()
+        answers.append(asked(f"{server.url}:predict", {})[0])
+
+    callers = [threading.Thread(target=call) for _ in range(50)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert answers == [400] * 50
+
+
+def test_a_caller_that_sends_nothing_keeps_no_thread(server, monkeypatch):
+    monkeypatch.setattr(rest._Handler, "timeout", 0.1)
+    assert answered(server, b"Content-Length: 9\r\n") == ""  # the server closes the connection

@@ -50,6 +50,9 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
         ("image_size: 100", ["image_size", "multiple of 16"]),
+        ("image_size: 1000000000", ["image_size", "32 to 4096"]),
+        ("5: 5", ["run.yaml has 5"]),
+        ("~: 5\ntrue: 1", ["run.yaml has None, True"]),
     ],
 )
 def test_mistakes_in_the_file_are_named(capsys, config, text, words):

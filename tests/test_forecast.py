@@ -6,9 +6,11 @@ import dry_run_reports as made
 import pytest
 
 from lab_utils.common.figures import Figure, Kind
+from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.forecast import forecast
 from lab_utils.dry_run.compile.hlo.parse import group_size
 from lab_utils.dry_run.compile.hlo.summary import Exchange, Summary, summarise
+from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report import words
 from lab_utils.runtime import chips
 from lab_utils.runtime.links import exchange_seconds
@@ -120,8 +122,8 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
 
 
 def test_a_chip_without_a_published_training_is_named():
-    report = SimpleNamespace(cores=8, topology="v6e:2x4")
-    assert "none of them a training on v6e" in words.speed_sentence(estimated_step(0.08), report)
+    report = SimpleNamespace(cores=4, topology="v5p:2x2x1")
+    assert "none of them a training on v5p" in words.speed_sentence(estimated_step(0.08), report)
 
 
 @pytest.mark.parametrize(("on_chip", "why"), [(True, "the chip's own memory"), (False, "neither")])
@@ -136,3 +138,31 @@ def test_the_interval_is_that_of_the_published_programs():
     rows = [row for row in words.published() if row.bound == "compiled"]
     assert all(hasattr(row, "of_estimate") for row in rows)
     assert min(1 / row.of_estimate for row in rows) == low <= 1 < high < 2 * low
+
+
+def test_a_line_has_its_share_of_the_time_in_which_a_core_computes():
+    step = estimated_step(0.08)
+    step.cost.exchange_seconds = Figure("exchanges", 0.02, "s", Kind.DERIVED)
+    cycles = step.cost.cycles.value
+    costs = ((0.75 * cycles, 3e9, 5e9), (0.002 * cycles, 0.0, 0.0))
+    step.lines = [LineCost(Place("model.py", n), *cost) for n, cost in enumerate(costs, 1)]
+    first, last = words.line_shares(step)
+    assert (first.percent, last.percent) == ("75%", "<1%")
+    assert first.costs == "45.0 ms, 3.00 GB, 5.00 GFLOP"
+    step.cost.cycles = step.cost.estimated_seconds = None
+    assert words.line_shares(step)[0].share == 0
+
+
+def test_every_view_shows_the_lines_as_bars():
+    report = made.ready()
+    step = report.compiled[0] = estimated_step(0.08)
+    step.lines = [LineCost(Place("model.py", 7), 0.5 * step.cost.cycles.value, 0.0, 0.0)]
+    assert " 50% ██████ " in str(report) and "width:50.0%" in report._repr_html_()
+    assert "model.py:7" in str(report) and "model.py:7" in report._repr_html_()
+    assert dict(words.bases(report)).keys() >= {"estimated times", "bounds", "lines"}
+
+
+@pytest.mark.parametrize("name", ["tpu8t:2x2x1", "TPU8i:2x2x2"])
+def test_a_chip_that_the_compiler_does_not_know_yet_is_named_so(name):
+    with pytest.raises(chips.BadTopology, match="does not know tpu8. yet .*HBM"):
+        chips.parse(name)

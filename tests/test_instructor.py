@@ -1,5 +1,7 @@
 """What instructors get: plans whose sums agree, slides and demos that show what the solutions hold."""
 
+import html
+import json
 import re
 from pathlib import Path
 
@@ -9,30 +11,46 @@ import wrong_answers
 from wrong_answers import Right
 
 from lab_utils.check import sources, todos
-from lab_utils.teach import guide, minutes, pages, slides
+from lab_utils.teach import guide, minutes, pages, plans, quiz, slides
 
 ROOT = Path(__file__).parents[1]
-PLANS = guide.plans(ROOT)["plans"]
+PLANS = plans.read(ROOT)["plans"]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan["title"])
 def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
-    taught = [lab for session in plan["sessions"] for lab in session["labs"]]
-    assert sorted(taught + guide.not_taught(plan)) == list(sources.labs())
+    taught = plans.labs(plan)
+    assert sorted(taught + plans.not_taught(plan)) == list(sources.labs())
     assert taught == sorted(taught), "labs build on those before them"
-    left = {f"{lab:02d}" for lab in guide.not_taught(plan)} & {"16", "17"}
+    left = {f"{lab:02d}" for lab in plans.not_taught(plan)} & {"16", "17"}
     assert left <= set(re.findall(r"\d\d", plan.get("next", ""))), "where the last labs come in"
-    assert 45 * plan["hours"] <= guide.minutes(ROOT, plan) <= 60 * plan["hours"]
+    assert 45 * plans.hours(plan) <= plans.takes(ROOT, plan) <= 60 * plans.hours(plan)
+    stretches = [each.takes - each.pause for each in plans.sessions(ROOT, plan)]
+    assert max(stretches) <= 145, "minutes without a break"
 
 
-def test_lectures_count_and_each_session_fits_into_its_hours():
-    session = {"labs": [0, 3], "break": 15}
+def test_lectures_count_and_a_short_plan_has_the_short_ones():
+    plan = {"sessions": [{"title": "Both", "labs": [0, 3], "break": 15, "arrival": 20}]}
     labs = sources.labs()[0]["minutes"] + sources.labs()[3]["minutes"]
     lectures = slides.minutes(ROOT, 0) + slides.minutes(ROOT, 3)
-    assert guide.of_session(ROOT, {}, session) == lectures + labs + 15
-    assert guide.of_session(ROOT, {"lecture": 5}, session) == 10 + labs + 15
-    timed = [(plan, each) for plan in PLANS for each in plan["sessions"] if "minutes" in each]
-    assert timed and all(guide.of_session(ROOT, *pair) <= pair[1]["minutes"] for pair in timed)
+    assert plans.takes(ROOT, plan) == 20 + lectures + labs + 15
+    assert plans.takes(ROOT, plan | {"short": True}) == 20 + 10 + labs + 15
+
+
+def test_meetings_end_at_sections_keep_a_reserve_and_leave_nothing_out():
+    (plan,) = (plan for plan in PLANS if "meetings" in plan)
+    meetings = plans.sessions(ROOT, plan)
+    assert len(meetings) <= plan["meetings"] and plan["reserve"] >= 10
+    assert all(each.takes <= plan["minutes"] - plan["reserve"] for each in meetings)
+    for lab, entry in sources.labs().items():
+        own = [part for meeting in meetings for part in meeting.parts if part.lab == lab]
+        assert sum(part.own for part in own) == entry["minutes"]
+        assert [part.lecture for part in own] == [slides.minutes(ROOT, lab)] + [0] * len(own[1:])
+        assert [part.until for part in own] == [part.first for part in own[1:]] + [""]
+        text = sources.paths()[lab].read_text(encoding="utf-8")
+        assert all(f"## {json.dumps(part.first)[1:-1]}" in text for part in own[1:])
+    with pytest.raises(ValueError, match="do not fit into 3 meetings of 110 minutes"):
+        plans.sessions(ROOT, plan | {"meetings": 3})
 
 
 def test_one_day_holds_the_spine_and_no_lab_of_it_is_long():
@@ -67,21 +85,24 @@ def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
         (tmp_path / name).write_text("/* </script> */" if name.endswith("js") else "")
     text = slides.deck(ROOT, lab, tmp_path)
     own = slides.of_all(ROOT)[lab]
-    assert text.count("<section>") == text.count("</section>") == len(own) + 1
+    assert text.count("<section") == text.count("</section>") == len(own) + 1
     assert text.count('<aside class="notes">') == len(own), "each slide has notes"
     assert "<img" in text and re.search(r"<pre>[^<]*\d", text), "a figure, and a measured output"
     assert all(len(point.split()) <= 14 for slide in own for point in slide.get("points", ()))
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is fetched"
     assert text.count("</script>") == len(slides.SCRIPTS) + 1 and slides.minutes(ROOT, lab) <= 12
     short = sum(slide["minutes"] for slide in own if slide.get("short"))
-    assert short in (0, 5) and text.count("Part of the short talk.") == short
+    marked = [slide for slide in own if slide.get("short")]
+    assert short in (0, 5) and text.count("Part of the short talk.") == len(marked)
+    assert text.count('<section class="long">') == (len(own) - len(marked) if short else 0)
     if lab < minutes.SPINE:
+        assert short and "short" in own[-1] and own[-1]["title"] == "Now you"
         assert 10 <= len(own) <= 15 and any("code" in slide for slide in own)
         assert sum("ask" in slide for slide in own) == 1
 
 
 def test_demos_take_ten_minutes_and_their_outputs_are_there():
-    for demo in guide.plans(ROOT)["demos"]:
+    for demo in plans.read(ROOT)["demos"]:
         assert sum(step["minutes"] for step in demo["steps"]) == 10
         for step in demo["steps"]:
             assert pages.output(ROOT, step["lab"], step["cell"])
@@ -98,6 +119,23 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
         for answer in wrong:
             message = stored_messages.get(wrong_answers.key(todo.id, answer), "nothing is stored")
             assert wrong_answers.heard(answer.says, message), f"{todo.id}: {answer}"
+
+
+@pytest.mark.parametrize("lab", guide.teaching(ROOT))
+def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
+    """The live script takes its mistake from the wrong answers; a place that is gone would mislead."""
+    spoken = guide.teaching(ROOT)[lab]
+    places = {*sources.ids(lab), *plans.of_sections(ROOT, lab)}
+    assert {each["at"] for each in spoken["stuck"]} <= places and spoken["live"]["todo"] in places
+
+
+def test_the_questions_before_and_after_are_those_of_the_labs():
+    page = html.unescape(guide.texts(ROOT)["questions.html"])
+    for lab, number in plans.read(ROOT)["questions"]:
+        question = quiz.questions(ROOT)[f"{lab:02d}"][number - 1]
+        right = question["right"][0]
+        assert page.count(f"☐ {right}<") == 1 and f"<li>{right}</li>" in page
+        assert all(f"☐ {wrong[0]}<" in page for wrong in question["wrong"])
 
 
 def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():

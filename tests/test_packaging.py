@@ -119,6 +119,10 @@ def test_what_make_handout_makes_starts_and_holds_no_solution(fresh, wheels, tmp
     # The checkout's own path may hold a space, at which make splits.
     venv = os.path.relpath(sys.prefix, ROOT)
     command = ["make", "-o", ready, "handout", f"HANDOUT={tmp_path}/class", f"VENV={venv}"]
+    subprocess.run([*command, "SOLUTIONS=none"], cwd=ROOT, check=True)
+    (examination,) = (tmp_path / "class").glob("*.whl")
+    with zipfile.ZipFile(examination) as archive:
+        assert not [name for name in archive.namelist() if "check/notebooks/" in name]
     subprocess.run(command, cwd=ROOT, check=True)
     with zipfile.ZipFile(tmp_path / "class.zip") as archive:
         archive.extractall(tmp_path / "learner")

@@ -4,10 +4,11 @@ import ast
 import datetime
 import pathlib
 import re
+import statistics
 
 import pytest
 
-from lab_utils.dry_run.report.words import published, shares_sentence
+from lab_utils.dry_run.report.words import published, shares_sentence, times_of_estimates
 from lab_utils.runtime import chips
 
 ROWS = published()
@@ -15,7 +16,8 @@ ROWS = published()
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.program} on {row.chip}")
 def test_a_row_says_what_was_measured_and_where_it_was_read(row):
-    assert row.kind in ("matmul", "convolutional net", "transformer", "vision transformer")
+    kinds = ("matmul", "convolutional net", "mixer", "transformer", "vision transformer")
+    assert row.kind in kinds
     assert row.bound in ("compiled", "peak")
     assert 0 < row.of_bound < 1, "nothing is faster than its bound"
     assert datetime.date.fromisoformat(row.read) <= datetime.date.today() and row.source
@@ -35,6 +37,15 @@ def test_what_is_called_compiled_is_compiled_by_the_benchmark():
     )
     names = {key.value for key in pairs.keys}
     assert names == {f"{row.program} on {row.chip}" for row in ROWS if row.bound == "compiled"}
+
+
+def test_estimates_are_near_enough_to_be_printed():
+    """What README says of them: enough trainings, some on chips of today, and a narrow interval."""
+    trainings = [row for row in ROWS if hasattr(row, "of_estimate") and row.kind != "matmul"]
+    assert len(trainings) >= 12 and sum(row.chip in ("v5e", "v6e") for row in trainings) >= 5
+    assert statistics.median(abs(row.of_estimate - 1) for row in trainings) <= 0.2
+    low, high = times_of_estimates()
+    assert high <= 2 * low
 
 
 def test_the_sentence_of_every_report_gives_the_range_of_each_kind():

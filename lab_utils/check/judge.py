@@ -36,25 +36,37 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
         return Status.NOT_ATTEMPTED, "Replace the dots by your code."
     results = _results(entry, attempts)
     why = _apart(entry, results)
-    if not why and isinstance(results.end, CannotCheck):
-        return Status.CANNOT_CHECK, str(results.end)
-    if not why and isinstance(results.end, NotAttempted):
-        return Status.NOT_ATTEMPTED, str(results.end)
-    if not why and (starter := _open(entry.id, results.end)):
-        return Status.NOT_ATTEMPTED, starter
-    if not why and isinstance(results.end, str):
-        return Status.CORRECT, results.end
+    verdict = None if why else _verdict_on_end(entry, results.end)
+    if verdict is not None:
+        return verdict
     if not_function := _not_function(entry, attempts):
         return Status.INCORRECT, not_function
     why = why or _exception(results.end)
-    if slip := _slip(entry, results):
-        why = f"{slip}\n{why}"
-    if "return missing" not in why:
-        whole = sources.text(entry.lab)
-        for name, attempt in zip(entry.names, attempts, strict=True):
-            if sentence := returns.missing_return(attempt, name, whole):
-                why = f"{sentence}\n{why}"
-    return Status.INCORRECT, why
+    sentences = [_slip(entry, results), why]
+    if "return missing" not in "\n".join(sentences):
+        sentences = [*_missing_returns(entry, attempts), *sentences]
+    return Status.INCORRECT, "\n".join(filter(None, sentences))
+
+
+def _verdict_on_end(entry: todos.Todo, end: str | BaseException) -> tuple[Status, str] | None:
+    """The verdict where all cases are right and the check came to an end of these kinds; else None."""
+    if isinstance(end, CannotCheck):
+        return Status.CANNOT_CHECK, str(end)
+    if isinstance(end, NotAttempted):
+        return Status.NOT_ATTEMPTED, str(end)
+    if starter := _open(entry.id, end):
+        return Status.NOT_ATTEMPTED, starter
+    return (Status.CORRECT, end) if isinstance(end, str) else None
+
+
+def _missing_returns(entry: todos.Todo, attempts: Sequence[Any]) -> list[str]:
+    """Sentences on functions that return nothing, the last one's first."""
+    whole = sources.text(entry.lab)
+    sentences = (
+        returns.missing_return(attempt, name, whole)
+        for name, attempt in zip(entry.names, attempts, strict=True)
+    )
+    return [sentence for sentence in sentences if sentence][::-1]
 
 
 def _not_function(entry: todos.Todo, attempts: Sequence[Any]) -> str:

@@ -169,7 +169,11 @@ def show(arguments: Sequence[str]) -> int:
         help="write when each TODO was first tried and solved, to hand it in with your notebook",
     )
     options = parser.parse_args(arguments)
-    print(table())
+    try:
+        print(table())
+    except sources.NoSolutionsError as error:
+        print(error)
+        return 1
     if options.hand_in:
         files.write(options.hand_in, json.dumps(times(), indent=1) + "\n")
         print(

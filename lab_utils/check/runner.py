@@ -44,7 +44,10 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
     entry = todos.find(todo)
     if len(attempts) != len(entry.names):
         raise CallError(f"Write: {todos.call(entry)}")
-    status, why = judge(entry, attempts)
+    try:
+        status, why = judge(entry, attempts)
+    except sources.NoSolutionsError as error:
+        status, why = Status.CANNOT_CHECK, str(error)
     if status is Status.CORRECT:
         right_objects[todo] = _kept(attempts[0], entry.names[0])
     if os.environ.get("NBGRADER_EXECUTION"):  # the progress of the person who grades stays as it is
@@ -85,9 +88,12 @@ def solution(todo: str) -> Card | None:
         CallError: there is no such TODO.
     """
     entry = todos.find(todo)
+    try:
+        title, code = f"Our solution of TODO {todo}", sources.region(todo)
+    except sources.NoSolutionsError as error:
+        return display_in_notebook(Card(str(error), escape(str(error))))
     if todo not in progress.todos("done"):
         progress.record("shown", todo)
-    title, code = f"Our solution of TODO {todo}", sources.region(todo)
     html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.why)}'
     return display_in_notebook(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
 
@@ -110,8 +116,12 @@ def working(attempt: Any, *needs: str) -> Any:
     if missing:
         earlier = set(missing) <= progress.todos("done")
         how = "Not checked since this notebook was started" if earlier else "Not solved yet"
+        try:
+            ours = getattr(sources.solved(entry.lab), name)
+        except sources.NoSolutionsError:  # then the learner's own is all there is
+            return attempt
         print(f"{how}: TODO {', '.join(missing)}. This cell uses our {name}.")
-        return _usable(getattr(sources.solved(entry.lab), name), name)
+        return _usable(ours, name)
     right = right_objects[id]
     now = attempt if callable(attempt) else _kept(attempt, name)
     if now is right or not (callable(now) or callable(right) or difference(right, now)):

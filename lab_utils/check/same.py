@@ -76,38 +76,61 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _apart(expected: Any, actual: Any, tolerance: float) -> tuple[str, str, str] | None:
-    """Where two results differ, and what stands there in ours and in the learner's; None if nowhere."""
+# Where two results differ, and what stands there in ours and in the learner's; None if nowhere.
+Apart = tuple[str, str, str] | None
+
+
+def _apart(expected: Any, actual: Any, tolerance: float) -> Apart:
+    """Where two results differ."""
     both = expected, actual = _plain(expected), _plain(actual)
-    unequal = "", show(expected), show(actual)
     if all(isinstance(value, Mapping) for value in both):
-        for key in {**expected, **actual}:
-            if key not in expected or key not in actual:
-                there = (show(value[key]) if key in value else "nothing" for value in both)
-                return f"[{key!r}]", *there
-        return _first(expected, actual, expected, tolerance)
+        return _mappings_apart(expected, actual, tolerance)
     if all(isinstance(value, list | tuple) for value in both) and len(expected) == len(actual):
         return _first(expected, actual, range(len(expected)), tolerance)
     if all(isinstance(value, np.ndarray) for value in both):
-        kinds = [f"{array.dtype} {list(array.shape)}" for array in both]
-        if kinds[0] != kinds[1]:
-            return "", *kinds
-        if expected.dtype.kind in "OSUV":
-            return None if np.array_equal(expected, actual) else unequal
-        close = np.isclose(actual, expected, tolerance, tolerance, equal_nan=True)
-        if close.all():
-            return None
-        place = tuple(map(int, np.argwhere(~close)[0]))
-        return str(list(place)), show(expected[place]), show(actual[place])
+        return _arrays_apart(expected, actual, tolerance)
     if isinstance(expected, Real) and not isinstance(expected, bool):
-        if not isinstance(actual, Real) or isinstance(actual, bool):
-            return "", f"a number, {show(expected)}", show(actual) if actual is None else a(actual)
-        near = math.isclose(expected, actual, rel_tol=tolerance, abs_tol=1e-9)
-        return None if near or (math.isnan(expected) and math.isnan(actual)) else unequal
-    return None if type(expected) is type(actual) and expected == actual else unequal
+        return _numbers_apart(expected, actual, tolerance)
+    is_same = type(expected) is type(actual) and expected == actual
+    return None if is_same else ("", show(expected), show(actual))
 
 
-def _first(expected: Any, actual: Any, keys: Any, tolerance: float) -> tuple[str, str, str] | None:
+def _mappings_apart(expected: Mapping, actual: Mapping, tolerance: float) -> Apart:
+    """Where two mappings differ: first of all a key that one of them lacks."""
+    for key in {**expected, **actual}:
+        if key not in expected or key not in actual:
+            there = (
+                show(value[key]) if key in value else "nothing" for value in (expected, actual)
+            )
+            return f"[{key!r}]", *there
+    return _first(expected, actual, expected, tolerance)
+
+
+def _arrays_apart(expected: np.ndarray, actual: np.ndarray, tolerance: float) -> Apart:
+    """Where two arrays differ: in type or shape, else the first element."""
+    kinds = [f"{array.dtype} {list(array.shape)}" for array in (expected, actual)]
+    if kinds[0] != kinds[1]:
+        return "", *kinds
+    if expected.dtype.kind in "OSUV":
+        is_same = np.array_equal(expected, actual)
+        return None if is_same else ("", show(expected), show(actual))
+    close = np.isclose(actual, expected, tolerance, tolerance, equal_nan=True)
+    if close.all():
+        return None
+    place = tuple(map(int, np.argwhere(~close)[0]))
+    return str(list(place)), show(expected[place]), show(actual[place])
+
+
+def _numbers_apart(expected: Any, actual: Any, tolerance: float) -> Apart:
+    """How a result differs from a number."""
+    if not isinstance(actual, Real) or isinstance(actual, bool):
+        return "", f"a number, {show(expected)}", show(actual) if actual is None else a(actual)
+    near = math.isclose(expected, actual, rel_tol=tolerance, abs_tol=1e-9)
+    is_same = near or (math.isnan(expected) and math.isnan(actual))
+    return None if is_same else ("", show(expected), show(actual))
+
+
+def _first(expected: Any, actual: Any, keys: Any, tolerance: float) -> Apart:
     for key in keys:
         if apart := _apart(expected[key], actual[key], tolerance):
             return f"[{key!r}]{apart[0]}", *apart[1:]

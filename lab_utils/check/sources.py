@@ -30,16 +30,23 @@ _MARKS = re.compile(r"^[ ]*(### (BEGIN|END) SOLUTION|# STARTER:.*)\n?", re.M)
 _TITLE = re.compile(r"# \d\d · (.+)\n[^*]*\*\*(\d+) minutes\.\*\*")
 
 
+class NoSolutionsError(FileNotFoundError):
+    """This copy of the course has no solutions: that of a handout for an examination, say."""
+
+
 def folder() -> Path:
     """Where the marked notebooks are.
 
     Raises:
-        FileNotFoundError: neither a wheel nor a checkout brings them.
+        NoSolutionsError: neither a wheel nor a checkout brings them.
     """
     for path in _FOLDERS:
         if path.is_dir():
             return path
-    raise FileNotFoundError(f"the course's solutions are missing: {_FOLDERS[0]}; install it again")
+    raise NoSolutionsError(
+        "This copy of the course has no solutions, so it cannot check answers: they are checked after you "
+        "hand the notebook in."
+    )
 
 
 @cache

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from lab_utils.common import interrupts
+
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
 _CANNOT_WRITE = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS),
@@ -40,7 +42,11 @@ def has_output() -> bool:
 
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
-    """Ends this process with the status of a command; see `status_of`."""
+    """Ends this process with the status of a command; see `status_of`.
+
+    SIGTERM and SIGHUP end it as Ctrl-C does: what is done is kept, and what is half done is taken away.
+    """
+    interrupts.as_ctrl_c()
     sys.exit(status_of(main, cannot))
 
 

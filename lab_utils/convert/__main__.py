@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from lab_utils.common import command, interrupts
+from lab_utils.common import command
 from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.errors import printable
 
@@ -50,7 +50,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     flags, beam_flags = parser.parse_known_args(arguments)
     start = time.perf_counter()
-    interrupts.as_ctrl_c()
     try:
         manifest = convert(**vars(flags), beam_flags=beam_flags)
     except ConversionError as error:

@@ -57,6 +57,9 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
                 unscaled = _scaled(image.size, shorter_side) == image.size
                 if image.mode == "RGB" and unscaled and _orientation(image) == 1:
                     return RgbJpeg(data, image.height, image.width)
+            elif image.format == "PNG":
+                with Image.open(io.BytesIO(data), formats=("PNG",)) as again:
+                    again.verify()  # the checksum of each chunk, which decoding does not look at
             return _transcode(image, shorter_side)
     except Image.UnidentifiedImageError:
         raise RejectError(

@@ -15,7 +15,7 @@ from lab_utils.convert.manifest import Manifest, account
 _CLIENTS = {"google", "requests", "urllib3", "botocore", "boto3", "azure", "hdfs", "apache_beam"}
 
 
-def convert(
+def convert(  # noqa: PLR0913  each is a flag of the command
     train_csv: str | os.PathLike[str],
     eval_csv: str | os.PathLike[str],
     labels_file: str | os.PathLike[str],

@@ -118,6 +118,9 @@ def read_manifest(folder: str) -> Manifest:
             name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
             for name, split in content["splits"].items()
         }
+        for name, split in splits.items():
+            if list(split.per_class) != labels:
+                raise ValueError(f"{name} counts other classes than labels has")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None

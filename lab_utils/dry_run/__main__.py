@@ -5,17 +5,19 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lab_utils.common import command, files
 from lab_utils.dry_run import isolation, rules
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report.comparison import Comparison
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
-from lab_utils.dry_run.target import load, load_main
+from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
+from lab_utils.runtime.chips import POPULAR
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:
@@ -33,6 +35,8 @@ examples:
     tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
     tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
     tpu-dry-run my_port.py:port --ignore TPU305 --format github
+    tpu-dry-run my_port.py:port --topology all --train_steps 10000 --prices prices.yaml
+    tpu-dry-run my_port.py:port --topology v6e:2x4 --largest_batch
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
@@ -89,10 +93,32 @@ def parser() -> argparse.ArgumentParser:
     flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
     flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
          "training; its flags follow --")  # fmt: skip
-    flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
+    flag("--step", metavar="NAME", default="", help="the function of a JAX program to judge, where it trains "
+         "by several")  # fmt: skip
+    flag("--topology", dest="topologies", action="append", metavar="NAME",
+         help="such as v2:2x2, v5e:4x4 (default: v2:2x2); given several times, or as `all`, the step is "
+         "compiled for each, and a table compares them")  # fmt: skip
+    flag("--largest_batch", action="store_true", help="search for the largest batch a core that fits, and "
+         "do nothing else")  # fmt: skip
+    flag(
+        "--train_steps",
+        type=int,
+        metavar="N",
+        help="steps of the whole training, for the table's hours",
+    )
+    flag("--prices", metavar="FILE.yaml", help="prices of a chip for an hour, for the table: lines such as "
+         "`v5e: 1.20`, and `currency:`, `source:`")  # fmt: skip
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
+    flag("--numerics", action="store_true", help="run these steps with a TPU's matmuls, too")
+    flag(
+        "--feed_seconds",
+        type=float,
+        default=2.0,
+        help="how long to read batches at most (default: 2)",
+    )
+    flag("--limit", type=float, metavar="SECONDS", help="that the compiler may take for a program "
+         "(default: as long as it takes)")  # fmt: skip
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
@@ -117,7 +143,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     try:
         if flags.rule:
             rules.rule(flags.rule)
-        chips.parse(flags.topology)
+        _read_topologies(flags)
         flags.stages = _stages(flags.stages)
         flags.ignore = rules.ids_in(flags.ignore)
     except (KeyError, ValueError) as error:
@@ -128,9 +154,36 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         command.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
     if flags.target and flags.main:
         command.error(f"{flags.target}: with --main, the program's own flags follow after --")
+    if flags.step and not flags.main:
+        command.error(
+            f"--step {flags.step} names a function of a program: give the program with --main"
+        )
     if flags.program and not flags.main:
         command.error("flags after -- are a program's own: name it with --main FILE.py")
     return flags
+
+
+def _read_topologies(flags: argparse.Namespace) -> None:
+    """Sets `topology`, the one that is judged, and `compares`: whether a table is asked for instead.
+
+    Raises:
+        ValueError: a name or a combination of flags makes no sense.
+    """
+    named = flags.topologies or ["v2:2x2"]
+    flags.topologies = list(POPULAR) if named == ["all"] else named
+    flags.topology = flags.topologies[0]
+    for topology in flags.topologies:
+        chips.parse(topology)
+    several = len(flags.topologies) > 1
+    flags.compares = several or flags.largest_batch
+    if several and flags.largest_batch:
+        raise ValueError("--largest_batch searches on one topology")
+    if (flags.train_steps or flags.prices) and not several:
+        raise ValueError("--train_steps and --prices belong to a table of several topologies")
+    if flags.compares and flags.format == "github":
+        raise ValueError(
+            "a table of slices or batches has no findings: --format text, html or json"
+        )
 
 
 def _stages(text: str) -> list[Stage]:
@@ -140,8 +193,8 @@ def _stages(text: str) -> list[Stage]:
     return [Stage(name) for name in names]
 
 
-def _report(flags: argparse.Namespace) -> Report:
-    """The report on the program that the flags name.
+def _report(flags: argparse.Namespace) -> Report | Comparison:
+    """The report on the program that the flags name, or the table that they ask for.
 
     Raises:
         CannotJudge: it cannot be judged.
@@ -158,7 +211,7 @@ def _report(flags: argparse.Namespace) -> Report:
 
     try:
         if flags.main:
-            target = load_main(flags.main, flags.program, chips.cores(flags.topology))
+            target = load_main(flags.main, flags.program, chips.cores(flags.topology), flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:
@@ -169,6 +222,8 @@ def _report(flags: argparse.Namespace) -> Report:
     parameters = inspect.signature(dry_run).parameters
     options = {name: value for name, value in vars(flags).items() if name in parameters}
     options |= target.options
+    if flags.compares:
+        return _compared(flags, target, options)
     report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
@@ -177,9 +232,26 @@ def _report(flags: argparse.Namespace) -> Report:
     return report
 
 
-def _show(report: Report, flags: argparse.Namespace) -> None:
+def _compared(flags: argparse.Namespace, target: Target, options: dict[str, Any]) -> Comparison:
+    """The train step of `target` for several slices, or with several batches."""
+    from lab_utils.dry_run import choose
+
+    compare, others = choose.compare_topologies, vars(flags)
+    if flags.largest_batch:
+        compare = choose.largest_batch
+    parameters = inspect.signature(compare).parameters
+    chosen = {name: value for name, value in (others | options).items() if name in parameters}
+    return compare(target.subject, target.data, observed=target.observed, **chosen)
+
+
+def _show(report: Report | Comparison, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    print(FORMATS[flags.format](report))
+    if isinstance(report, Comparison):
+        print(
+            {"text": str, "html": Comparison.page, "json": Comparison.to_json}[flags.format](report)
+        )
+    else:
+        print(FORMATS[flags.format](report))
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:

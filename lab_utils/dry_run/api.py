@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lab_utils.dry_run import cache as results
@@ -12,8 +13,9 @@ from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
-from lab_utils.dry_run.report.outcome import NEVER_CHECKED
+from lab_utils.dry_run.report.outcome import never_checked
 from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.report.words import title
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.dry_run.workload import Observed
@@ -21,18 +23,22 @@ from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
 
-def dry_run(
+def dry_run(  # noqa: PLR0913  the public door: each is a named option of the command, too
     subject: Any,
     data: Any,
     topology: str = "v2:2x2",
     *,
     stages: Iterable[str] = tuple(Stage),
     steps: int = 3,
+    numerics: bool = False,
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
+    state_argnums: int | Sequence[int] | None = None,
+    batch_argnums: int | Sequence[int] | None = None,
+    limit: float | None = None,
     cache: bool = True,
     progress: bool = True,
     ignore: Sequence[str] = (),
@@ -48,11 +54,16 @@ def dry_run(
         topology: any name that libtpu knows: "v2:2x2", "v5e:4x4", up to a whole pod.
         stages: which of trace, read, compile, run and feed.
         steps: how many train steps to run on virtual cores.
+        numerics: run these steps also with matmuls as a TPU computes them, and say what that changes.
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most; it ends when the rate is known to 5 %.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
+        state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its
+            results replace, and which hold the examples. Left out, structures and shapes must tell it.
+        limit: seconds that the compiler may take for a program. One that takes longer is ended, and there is
+            no verdict. None: as long as it takes.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
         ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
@@ -68,6 +79,8 @@ def dry_run(
         ValueError: an unknown stage or topology, or steps or seconds that are not positive.
     """
     chosen_stages = {Stage(stage) for stage in stages}
+    if limit is not None and not 0 < limit < math.inf:
+        raise ValueError(f"limit={limit} must be a positive number of seconds")
     if steps < 1 or not 0 < feed_seconds < math.inf:
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     cores = chips.cores(topology)
@@ -80,16 +93,24 @@ def dry_run(
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
             topology=topology,
-            mesh_axes=mesh_axes,
+            of_jax={
+                "mesh_axes": mesh_axes,
+                "state_argnums": state_argnums,
+                "batch_argnums": batch_argnums,
+            },
         )
         workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
         return refusal(refused.kind, topology, finding, framework=refused.kind)
-    session = Session(workload, topology, cores, steps, feed_seconds)
-    ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
-    with contextlib.nullcontext() if cache else results.disable(), ticking as say:
+    session = Session(workload, topology, cores, steps, feed_seconds, numerics)
+    so_far = partial(_so_far, session)
+    ticking = shown("starting", so_far) if progress else contextlib.nullcontext(session.say)
+    caching = contextlib.nullcontext() if cache else results.disable()
+    with caching, process.limited(limit), ticking as say:
         carry_out(session, chosen_stages, say)
+    if numerics and session.numerics is None:
+        session.not_checked.append("What numerics=True asks for: the steps were not run so.")
     report = Report(
         workload.name,
         topology,
@@ -100,13 +121,26 @@ def dry_run(
         stages=session.results,
         compiled=session.compiled,
         feed=session.feed,
-        not_checked=[*NEVER_CHECKED, *not_checked(session), *observed.not_checked],
+        not_checked=[
+            *never_checked(session.numerics),
+            *not_checked(session),
+            *observed.not_checked,
+        ],
+        numerics=session.numerics,
         not_judged=[*session.not_judged, *observed.not_judged],
         not_covered=observed.not_covered,
         versions=_versions(),
     )
     report.set_aside(ignore)
     return report
+
+
+def _so_far(session: Session) -> str:
+    """The findings that the stages have had until now, a line each."""
+    found = [item for result in list(session.results) for item in list(result.findings)]
+    return "\n".join(
+        f"{item.severity} {item.rule} at {item.where}: {title(item)}" for item in found
+    )
 
 
 def refusal(name: str, topology: str, finding: Finding, framework: str = "TPUEstimator") -> Report:
@@ -117,7 +151,7 @@ def refusal(name: str, topology: str, finding: Finding, framework: str = "TPUEst
     """
     cores = chips.cores(topology)
     report = Report(name, topology, cores, framework=framework, backend="TensorFlow")
-    report.devices, report.not_checked, report.versions = cores, list(NEVER_CHECKED), _versions()
+    report.devices, report.not_checked, report.versions = cores, never_checked(), _versions()
     report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [
         StageResult(stage, Status.SKIPPED, f"fix {finding.rule} first") for stage in list(Stage)[1:]

@@ -83,14 +83,18 @@ def read(name: str) -> dict[str, Any] | None:
         return None
     shared = Path(os.environ.get(SHARED) or os.devnull, _BELOW)
     for place in (folder, lambda: shared):
-        with suppress(OSError, EOFError, ValueError, zlib.error):
-            return json.loads(gzip.decompress((place() / f"{name}.json.gz").read_bytes()))
+        with suppress(
+            OSError, EOFError, ValueError, KeyError, TypeError, RecursionError, zlib.error
+        ):
+            stored = json.loads(gzip.decompress((place() / f"{name}.json.gz").read_bytes()))
+            if stored["name"] == name:  # what is damaged, or another's, counts as none
+                return dict(stored["entry"])
     return None
 
 
 def write(name: str, entry: dict[str, Any]) -> None:
     """Caches an entry, where the folder can be written."""
-    content = json.dumps(entry).encode()
+    content = json.dumps({"name": name, "entry": entry}).encode()
     if not _used.get() or len(content) > _LARGEST:
         return
     with suppress(OSError):

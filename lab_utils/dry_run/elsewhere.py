@@ -1,10 +1,14 @@
 """What this machine lacks: data in a bucket, without a network; names that Python and TensorFlow dropped."""
 
+import contextlib
 import functools
 import platform
 import re
 import socket
+from pathlib import Path
+from traceback import walk_tb
 
+from lab_utils.common.source import own_frames, place_of_line
 from lab_utils.estimator import LeftTensorFlow, tf, v1
 from lab_utils.port.contrib import Gone
 
@@ -16,6 +20,18 @@ _OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy|tensorflow\.python[\w.]*)' "
     r"has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
+    r"|was removed in the NumPy 2\.0 release"
+    r"|No module named 'tensorflow\.python\b|cannot import name '\w+' from 'tensorflow\.python\b"
+)
+_MESH = re.compile(r"No module named 'mesh_tensorflow\b")
+_OWN_ESTIMATOR = re.compile(rb"^class TPUEstimator\b", re.M)
+OWN_COPY = (
+    "is a copy of TPUEstimator, made for the TensorFlow of its time, and what its own code does on a TPU "
+    "cannot be judged here. Where the program imports it, import tf.compat.v1.estimator.tpu in its place "
+    "(with --contrib: tensorflow.contrib.tpu), which has the same names"
+)
+_OLD_KERAS = (
+    "; tensorflow.python.keras is an old Keras within TensorFlow: import from tensorflow.keras"
 )
 # Keras' download of a data set, and what sockets say.
 _OFFLINE = re.compile(r"URL fetch failure on|Name or service not known|failure in name resolution")
@@ -47,12 +63,31 @@ def reason(error: BaseException) -> str:
             f"the program's own session runs {op[1]}, which needs a TPU; the dry run judges a TPUEstimator, "
             "a Keras model's fit, or a step as a function: hand over the function that tpu.rewrite gets"
         )
+    if _MESH.search(text):
+        return (
+            f"{text}: Mesh TensorFlow lays a model over the cores by its own program, which the dry run does "
+            "not judge; a model on one core at a time, with TPUEstimator's data parallelism, it does"
+        )
     if not isinstance(error, LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
         return ""
+    if copy := _own_copy(error):
+        return f"{text}: {copy} {OWN_COPY}"
+    files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
+    hint = _OLD_KERAS if any("tensorflow/python/keras/" in file for file in files) else ""
+    hint = hint or (_OLD_KERAS if "tensorflow.python.keras" in text else "")
     return (
         f"{text} (it stops here, under Python {platform.python_version()} and TensorFlow {tf.__version__}; "
-        "this says nothing of the port)"
+        f"this says nothing of the port{hint})"
     )
+
+
+def _own_copy(error: BaseException) -> str:
+    """The file of the program's own TPUEstimator that an exception passed through; "" for none."""
+    for frame in own_frames(error):
+        with contextlib.suppress(OSError):
+            if _OWN_ESTIMATOR.search(Path(frame.filename).read_bytes()):
+                return place_of_line(frame.filename, frame.lineno).file
+    return ""
 
 
 def address(graph: tf.Graph) -> str:

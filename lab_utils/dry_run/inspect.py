@@ -20,6 +20,6 @@ from lab_utils.dry_run.private.tpu_estimator import settings
 from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report.words import published
 from lab_utils.dry_run.target import load_main, module_of_file
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.trace.messages import settings_finding
-from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs

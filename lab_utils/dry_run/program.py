@@ -191,3 +191,63 @@ class Program:
         """The numbers of the inputs that are features and labels."""
         roles = (Role.FEATURE, Role.LABEL)
         return [number for number, array in enumerate(self.inputs) if array.role in roles]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A step of JAX for this machine's CPU.
+
+    Attributes:
+        blob: as jax.export serializes a function of arrays.
+        mesh: name, size and type of each axis of its mesh; none for one virtual core.
+        values: its arguments, whole, in their order.
+    """
+
+    blob: bytes
+    mesh: list[tuple[str, int, str]]
+    values: list[np.ndarray]
+
+    @property
+    def cores(self) -> int:
+        """How many virtual cores it works on."""
+        return math.prod(size for _, size, _ in self.mesh)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An array of the state: the numbers of the argument and of the result that is its new value.
+
+    Attributes:
+        is_trained: its new value depends on a gradient.
+        differs: the cores hold other values of it after a step, as a part of their own does.
+        joined_at: where a collective joins the gradient that it depends on.
+    """
+
+    name: str
+    argument: int
+    result: int
+    is_trained: bool
+    differs: bool
+    joined_at: Place
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A step of JAX for several virtual cores, and for one core with the same examples.
+
+    Attributes:
+        one: None where the number of cores makes no difference: XLA splits the step, or there is one core.
+        slots: its state.
+        losses: the numbers and names of results that are a loss, one or one a core.
+        is_mapped: jax.pmap maps it: its arrays have a first axis of cores.
+        maps: it holds a function that is mapped over cores, by jax.pmap or jax.shard_map.
+        has_values: the values are the program's own, not made up from shapes.
+    """
+
+    many: Exported
+    one: Exported | None
+    slots: list[Slot]
+    losses: list[tuple[int, str]]
+    is_mapped: bool
+    maps: bool
+    has_values: bool

@@ -16,11 +16,14 @@ SECONDS = 10  # to the first line in a log; to the next one twice as many each t
 
 
 @contextmanager
-def progress(activity: str) -> Iterator[Callable[[str], None]]:
+def progress(
+    activity: str, found: Callable[[], str] = lambda: ""
+) -> Iterator[Callable[[str], None]]:
     """Context manager: says what goes on; yields a function that changes the words.
 
-    In a notebook and on a terminal one line ticks, and is gone afterwards. Elsewhere, as in the log of a CI,
-    only what takes long has a line on the standard error.
+    In a notebook and on a terminal one line ticks, and is gone afterwards; in a notebook what `found` tells
+    stands below it, such as the findings so far. Elsewhere, as in the log of a CI, only what takes long has a
+    line on the standard error.
     """
     main, over, start = threading.main_thread().ident, threading.Event(), time.monotonic()
     words, terminal = [activity], sys.stderr.isatty()
@@ -41,7 +44,8 @@ def progress(activity: str) -> Iterator[Callable[[str], None]]:
         while not over.wait(seconds):
             place = place_of_stack(traceback.extract_stack(sys._current_frames().get(main)))
             where = f", at {place.position}" if place else ""
-            write(f"Dry run: {words[0]} ({time.monotonic() - start:.0f} s{where})")
+            line = f"Dry run: {words[0]} ({time.monotonic() - start:.0f} s{where})"
+            write(f"{line}\n{found()}" if cell else line)
             seconds *= 1 if live else 2
 
     ticker = threading.Thread(target=tick, daemon=True)

@@ -7,6 +7,10 @@ from lab_utils.common.figures import Figure, FigureTable
 from lab_utils.common.source import Place
 from lab_utils.runtime.chips import Roofline
 
+# Below this time of a step its figures say nothing about the speed of a training: what a step costs in
+# addition to them (dispatch, infeed) is longer.
+LEAST_STEP_SECONDS = 1e-3
+
 
 class Stage(StrEnum):
     """The stages of a dry run, in their order."""
@@ -61,7 +65,8 @@ class Finding:
     `rule` is a stable id (`TPU101`) with a page of its own. `place` is the learner's own place: a file
     or notebook cell with its line, and the op; `where` is the same in words. `message` is the text that
     TensorFlow or the compiler gave, or would have given on a TPU ("" where there is none: the silent
-    faults).
+    faults). `because_of` is the rule of another mistake, where this may only be its consequence: the
+    finding counts for nothing where that rule found something.
     """
 
     rule: str
@@ -72,6 +77,7 @@ class Finding:
     fix: str
     lab: str
     message: str = ""
+    because_of: str = ""
 
     @property
     def where(self) -> str:
@@ -217,3 +223,36 @@ class Feed(FigureTable):
     machine_cores: Figure | None = None
     required: Figure | None = None
     host_cores_needed: Figure | None = None
+
+
+@dataclass
+class Numerics:
+    """The steps of stage run in float32, with a TPU's matmuls, and in float32 with examples in another order.
+
+    Attributes:
+        losses, tpu_losses, other_losses: of each step, the mean over the cores; empty where it returns none.
+        tpu_weights: how far the trained variables are from those of float32 after the steps, as a share of
+            how far these have moved; None where none has.
+        other_weights: the same of the examples in another order.
+    """
+
+    losses: list[float]
+    tpu_losses: list[float]
+    other_losses: list[float]
+    tpu_weights: float | None = None
+    other_weights: float | None = None
+
+    @property
+    def tpu_loss(self) -> float:
+        """The largest difference of a step's loss from float32, as a share of the largest loss."""
+        return self._apart(self.tpu_losses)
+
+    @property
+    def other_loss(self) -> float:
+        """The same of the examples in another order: what the step's own noise is."""
+        return self._apart(self.other_losses)
+
+    def _apart(self, losses: list[float]) -> float:
+        scale = max(map(abs, self.losses), default=0) or 1.0
+        pairs = zip(losses, self.losses, strict=True)
+        return max((abs(a - b) for a, b in pairs), default=0.0) / scale

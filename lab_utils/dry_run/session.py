@@ -2,13 +2,21 @@
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import place, without_stacks
+from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
-from lab_utils.dry_run.rules import some
+from lab_utils.dry_run.records import (
+    CompiledStep,
+    Feed,
+    Finding,
+    Mode,
+    Numerics,
+    StageResult,
+    Status,
+)
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import places
 
@@ -26,12 +34,14 @@ class Session:
 
     Attributes:
         steps: how many train steps to run on virtual cores.
-        feed_seconds: how long to measure the input pipeline.
+        feed_seconds: how long to measure the input pipeline at most.
+        on_tpu: run the steps also with a TPU's matmuls; `numerics` is what they did.
         say: told what a stage is doing.
         results: of the stages so far.
         result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
         not_checked: what was left out, and why.
+        left_out: the rules that could not be asked, by the mode and why.
         not_judged: the steps that could not be lowered here: there is no verdict without them.
     """
 
@@ -40,6 +50,8 @@ class Session:
     cores: int
     steps: int = 3
     feed_seconds: float = 2.0
+    on_tpu: bool = False
+    numerics: Numerics | None = None
     say: Callable[[str], None] = lambda what: None
     results: list[StageResult] = field(default_factory=list)
     result: StageResult | None = None
@@ -47,12 +59,17 @@ class Session:
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
+    left_out: dict[tuple[Mode, str], set[str]] = field(default_factory=dict)
     _traces: list[Trace] | None = None
+    _facts: list[Facts] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
 
     def add(self, findings: list[Finding]) -> None:
-        """Adds findings of the stage under way."""
+        """Adds findings of the stage under way; those that only follow from another's mistake go."""
         self.result.findings += findings
+        found = {item.rule for result in self.results for item in result.findings}
+        for result in self.results:
+            result.findings = [item for item in result.findings if item.because_of not in found]
 
     def traces(self) -> list[Trace]:
         """The graphs of the workload, built once."""
@@ -60,33 +77,52 @@ class Session:
             self._traces = self.workload.trace(self.cores)
         return self._traces
 
+    def apply_rules(self) -> list[Finding]:
+        """What the rules of the stage under way find in each mode."""
+        if self._facts is None:
+            self._facts = self.workload.facts(self.traces(), self.cores)
+        findings = []
+        for facts in self._facts:
+            found, left_out = apply_rules(facts, self.result.stage)
+            findings += found
+            for why, ids in left_out.items():
+                self.left_out.setdefault((facts.mode, why), set()).update(ids)
+        return findings
+
+    @property
+    def mode(self) -> Mode:
+        """Of the step that is judged first: training, but for a program that was seen to train nothing."""
+        return self.workload.observed.first_mode
+
     @property
     def devices(self) -> int | None:
-        """How many cores take part in the train step: one where a JAX step has no sharding.
+        """How many cores take part in the first step: one where a JAX step has no sharding.
 
         None for a JAX step that was not lowered: then it is not known.
         """
-        program = self._programs.get(Mode.TRAIN)
+        program = self._programs.get(self.mode)
         if isinstance(program, Program) and program.partition is not None:
             return program.partition.cores
         return None if self.workload.backend == "JAX" else self.cores
 
     def modes_to_compile(self) -> list[Mode]:
-        """Training, and evaluation where its graph was built."""
-        traced = [trace for trace in self._traces or () if trace.error is None]
-        return [Mode.TRAIN, *(trace.mode for trace in traced if trace.mode is Mode.EVAL)]
+        """The first, which is training's most often, and evaluation where its graph was built."""
+        traced = [trace.mode for trace in self._traces or () if trace.error is None]
+        return list(dict.fromkeys([self.mode, *(mode for mode in traced if mode is Mode.EVAL)]))
 
-    def program(self, mode: Mode = Mode.TRAIN) -> Program:
-        """The lowered step of `mode`, lowered once; so with the error where it cannot be.
+    def program(self, mode: Mode | None = None) -> Program:
+        """The lowered step of `mode`, or the first, lowered once; so with the error where it cannot be.
 
         Raises:
             Skip: its graph could not be built.
             CannotLower, InputUnfit: it cannot be lowered.
         """
+        mode = mode or self.mode
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
         if trace and trace.error is not None:
-            found = [item.rule for result in self.results for item in result.findings]
-            first = f"fix {some(dict.fromkeys(found))} first" if found else in_words(trace.error)
+            rules = (facts.stopped_by for facts in self._facts or () if facts.mode is mode)
+            by = next(rules, "")
+            first = f"fix {by} first" if by else in_words(trace.error)
             raise Skip(f"the {mode} graph could not be built: {first}")
         if mode not in self._programs:
             # An evaluation that was only probed has no batch size of its own.
@@ -114,9 +150,10 @@ class Session:
             self.not_judged += [] if step in self.not_judged else [step]
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
         finding = error.finding()
-        lines = {old.place.source_line for result in self.results for old in result.findings}
-        if finding.place.source_line not in lines:
-            self.add([finding])
+        earlier = (old for result in self.results for old in result.findings)
+        at_line = (old for old in earlier if old.place.source_line == finding.place.source_line)
+        cause = next((old.rule for old in at_line), "")
+        self.add([replace(finding, because_of=cause)])
         return Status.FAILED, detail
 
 

@@ -12,8 +12,9 @@ from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private.process import TookTooLong
 from lab_utils.dry_run.read import stage as read
-from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
+from lab_utils.dry_run.records import Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
 from lab_utils.dry_run.session import Session, Skip, in_words
 from lab_utils.dry_run.trace import stage as trace
@@ -68,10 +69,13 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
         result.detail = str(reason)
     except Elsewhere as error:
         result.detail = f"cannot be checked here: {error}"
-        if result.stage is Stage.TRACE:  # without a graph of training there is no verdict
+        if result.stage is Stage.TRACE:  # without the graph of the first step there is no verdict
             result.status = Status.FAILED
+    except TookTooLong as error:
+        result.detail = str(error)
+        session.not_judged.append(f"the train step, which was {error}")
     except (CannotLower, InputUnfit) as error:
-        result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
+        result.status, result.detail = session.cannot_lower(session.mode, error)
     except KeyboardInterrupt:
         raise
     except (
@@ -89,7 +93,15 @@ def not_checked(session: Session) -> list[str]:
     for result in session.results:
         if result.status is not Status.DONE:
             reasons.setdefault((result.status, result.detail), []).append(result.stage)
-    return session.not_checked + [
-        f"{', '.join(stages)} ({status}): {detail.rstrip('.')}."
-        for (status, detail), stages in reasons.items()
+    sentences = [
+        f"{', '.join(sorted(ids))}, of {mode.activity}: {why.rstrip('.')}."
+        for (mode, why), ids in session.left_out.items()
     ]
+    return (
+        session.not_checked
+        + sentences
+        + [
+            f"{', '.join(stages)} ({status}): {detail.rstrip('.')}."
+            for (status, detail), stages in reasons.items()
+        ]
+    )

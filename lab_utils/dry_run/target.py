@@ -59,11 +59,11 @@ def load(target: str) -> Target:
     return Target(*parts)
 
 
-def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
+def load_main(name: str, arguments: Sequence[str], cores: int = 8, step: str = "") -> Target:
     """Runs the program in the file or the module `name` with its own flags, up to its training.
 
     The target is the Estimator that it made, its input function, and the others as options; or its Keras
-    model and dataset.
+    model and dataset; or its step of JAX, with the calls of it. `step` names the one that is meant.
 
     Raises:
         CannotJudge: there is no such program, or it raises or ends before it calls an Estimator.
@@ -71,7 +71,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     from lab_utils.dry_run.frontends import recorder
 
     try:
-        calls = recorder.record(_program(name), arguments, cores)
+        calls = recorder.record(_program(name), arguments, cores, step)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -87,7 +87,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
     """What is to be judged of the program `name`, by what it called.
 
     Raises:
-        CannotJudge: it trains nothing, and evaluates nothing.
+        CannotJudge: it trains, evaluates and predicts nothing.
     """
     from lab_utils.dry_run.workload import Observed
 
@@ -96,12 +96,15 @@ def of_recording(calls: "Recording", name: str) -> Target:
         address=calls.address,
         outside=calls.outside,
         trained_at=calls.trained_at,
+        fit=calls.given,
         not_checked=list(calls.not_checked),
     )
     if calls.after:
         observed.not_checked.append(f"What {name} does after that: {calls.after}.")
+    observed.not_covered = calls.later_trainings
+    if calls.step:
+        return Target(calls.step.function, calls.step, {}, observed)
     if calls.fit:
-        observed.not_covered = calls.later_trainings
         return Target(*calls.fit, {}, observed)
     subject = calls.subject
     others = (model for model in calls.models if model is not subject)
@@ -113,11 +116,13 @@ def of_recording(calls: "Recording", name: str) -> Target:
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
     }
-    data = inputs.get(Mode.TRAIN) or inputs.get(Mode.EVAL)
+    data = next(
+        (inputs[mode] for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT) if mode in inputs), None
+    )
     if not data:
         raise CannotJudge(
-            f"it calls {' and '.join(inputs)} alone. The dry run judges a step of training, and a program "
-            "that has none cannot be judged. Should it train with other flags, give them after `--`"
+            "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate "
+            "or predict with other flags, give them after `--`"
         )
     return Target(subject.estimator, data, options, observed)
 

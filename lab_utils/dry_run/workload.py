@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.program import Comparison, Program
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.estimator import tf
 
@@ -68,6 +68,7 @@ class Observed:
         address: where it looks for its TPU, "grpc://10.0.0.2:8470"; "" where it named no address.
         outside: where it made the Keras model that it trains, if it did so outside of strategy.scope().
         trained_at: where it fits that model, or runs the step of a loop.
+        fit: the arguments of that fit, by name; none of a loop.
         not_checked: sentences on what is left out.
         not_judged: the models that it trains or evaluates besides, and what to do: there is no verdict.
         not_covered: what it trains after the judged part, which the verdict does not cover.
@@ -78,6 +79,7 @@ class Observed:
     address: str = ""
     outside: Place = NOWHERE
     trained_at: Place = NOWHERE
+    fit: Mapping[str, Any] = field(default_factory=dict)
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)
@@ -86,12 +88,21 @@ class Observed:
         """Whether the judged Estimator is called for `mode`, as far as is known."""
         return not self.judged or mode in self.judged
 
-    def steps(self) -> int | None:
+    @property
+    def first_mode(self) -> Mode:
+        """Training, but for an Estimator that is called for evaluation or prediction only."""
+        modes = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
+        return next((mode for mode in modes if self.may_call(mode)), Mode.TRAIN)
+
+    def steps(self, mode: Mode = Mode.TRAIN) -> int | None:
         """The most steps that one call of train asks of the judged input function; None: not known.
 
-        With max_steps, those count that earlier calls have trained.
+        With max_steps, those count that earlier calls have trained. Of another mode: the first call's.
         """
-        first = self.judged.get(Mode.TRAIN)
+        first = self.judged.get(mode)
+        if mode is not Mode.TRAIN:
+            steps = first.arguments.get("steps") if first else None
+            return steps if isinstance(steps, int) else None
         asked, reached = [], 0
         for call in self.calls if first else ():
             if call.mode is Mode.TRAIN and call.estimator.model_dir == first.estimator.model_dir:
@@ -118,6 +129,8 @@ class Trace:
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
         error_at: the line to blame for it, where the exception passed through none of the learner's.
+        refused_fetch: what a session says to a hook that fetches what is not there, and the line.
+        unknown_fetches: sentences on the hooks of which it is not known what they fetch.
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
@@ -138,6 +151,8 @@ class Trace:
     spec: Any = None
     error: Exception | None = None
     error_at: Place = NOWHERE
+    refused_fetch: tuple[Exception, Place] | None = None
+    unknown_fetches: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
@@ -165,8 +180,10 @@ class Workload(Protocol):
         framework, backend: what it is written with, and what computes it: "Keras 3" and "TensorFlow".
         feed_place: the learner's own place of the input pipeline.
         observed: what a run of its program has shown.
+        no_feed: why there is no input pipeline to measure, where there is none.
     """
 
+    no_feed: str = "an example batch was given, and no input pipeline"
     name: str
     framework: str
     backend: str = "TensorFlow"
@@ -178,7 +195,7 @@ class Workload(Protocol):
         return []
 
     def facts(self, traces: list[Trace], cores: int) -> list[Any]:
-        """What is known of each mode before a compilation: read/facts.py, for the rules of stage "read"."""
+        """What is known of each mode before a compilation: facts.py, for the rules of stage "read"."""
         return []
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
@@ -194,6 +211,13 @@ class Workload(Protocol):
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
         """The train step of `cores` cores, and of one with the same random numbers; None if some differ."""
+
+    def comparison(self, share: int) -> Comparison:
+        """A step of JAX for virtual cores, with a part 1/`share` of its batch.
+
+        Raises:
+            CannotLower: it cannot be run here.
+        """
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The input pipeline as one host reads it (None where there is none), and its batch size."""

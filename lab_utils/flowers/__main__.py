@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lab_utils import datasets
-from lab_utils.common import command, files, interrupts
+from lab_utils.common import command, files
 from lab_utils.convert import convert
 from lab_utils.flowers import settings, task
 
@@ -124,7 +124,6 @@ def main() -> int:
     # A mistaken flag is refused before the work begins; the paths of the records come later.
     flags = [f"--{name}={arguments.output_dir}" for name in settings.PATHS] + flags
     training = settings.parse([f"--config={arguments.config}", *flags])
-    interrupts.as_ctrl_c()
     task.prepare()
     return task.status_of(
         "flowers", lambda: _carry_out(arguments, training), str(arguments.output_dir)

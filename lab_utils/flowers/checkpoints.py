@@ -86,6 +86,32 @@ def keep_labels(folder: str, labels: list[str]) -> str:
 
 
 def read_history(folder: str) -> list[dict[str, Any]]:
-    """The evaluations of a run so far, each with its `step`, in their order."""
-    lines = text(os.path.join(folder, "history.jsonl")).splitlines()
-    return sorted(map(json.loads, lines), key=lambda record: record["step"])
+    """The evaluations of a run so far, each with its `step`, in their order.
+
+    A line that is damaged is left out, with a printed line.
+    """
+    path, records = os.path.join(folder, "history.jsonl"), []
+    for number, line in enumerate(text(path).splitlines(), 1):
+        record = _object(line)
+        if type(record.get("step")) is int and "accuracy" in record:
+            records.append(record)
+        else:
+            print(f"{path}, line {number}: damaged, and left out.")
+    return sorted(records, key=lambda record: record["step"])
+
+
+def read_result(path: str) -> dict[str, Any]:
+    """The result of an earlier run; {} where there is none, or it is damaged, which a printed line says."""
+    content = text(path)
+    if content and not _object(content):
+        print(f"{path}: damaged, and written again.")
+    return _object(content)
+
+
+def _object(content: str) -> dict[str, Any]:
+    """A JSON object; {} where the text is none."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

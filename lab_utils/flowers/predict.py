@@ -114,6 +114,8 @@ def labels(saved_model: Path) -> list[str]:
         return path.read_text("utf-8").splitlines()
     except OSError as error:
         raise RuntimeError(f"{path}: {error.strerror}. Export again") from error
+    except UnicodeDecodeError as error:
+        raise RuntimeError(f"{path} is not UTF-8. Export again") from error
 
 
 def draw(
@@ -178,6 +180,13 @@ def main() -> int:
         print(f"{prediction.path}: {prediction.class_name} ({share:.1%})")
     for path, reason in left_out.items():
         print(f"{path}: left out, {reason}", file=sys.stderr)
+    if names and predictions and len(names) != len(predictions[0].probabilities):
+        classes = len(predictions[0].probabilities)
+        print(
+            f"predict: the model has {classes} classes, and its labels.txt {len(names)}. Export again",
+            file=sys.stderr,
+        )
+        return 1
     if names and predictions:
         plots.save(draw(predictions, names), arguments.output)
         print(f"Drawn in {arguments.output}")

@@ -9,6 +9,7 @@ this machine only. It prepares each picture as training did.
 
 import argparse
 import base64
+import contextlib
 import json
 import sys
 import threading
@@ -23,12 +24,18 @@ from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.predict import Model
 
+_PATIENCE = 60  # seconds for which a caller may send nothing
+_LARGEST = 2**30  # bytes of a request
 INPUT, SIGNATURE = "image_bytes", "serving_default"
 _ASK = """echo '{{"instances": [{{"b64": "'$(base64 -w0 {picture})'"}}]}}' | curl -d @- {url}:predict"""
 
 
 class RequestError(ValueError):
-    """A request that the server rejects: its text goes back to the caller."""
+    """A request that the server rejects: its text goes back to the caller, with the status."""
+
+    def __init__(self, text: str, status: int = 400) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def read_request(body: str | bytes) -> tuple[list[bytes], str]:
@@ -99,6 +106,10 @@ def answer(body: str | bytes, model: Model) -> dict[str, Any]:
 class Server(ThreadingHTTPServer):
     """A running server; `url` is the model's address."""
 
+    request_queue_size = (
+        128  # connections that wait: with socketserver's 5, fifty clients at once see resets
+    )
+
     def __init__(self, saved_model: str | Path, name: str, port: int) -> None:
         """Raises what `serve` does."""
         super().__init__(("127.0.0.1", port), _Handler)
@@ -110,6 +121,11 @@ class Server(ThreadingHTTPServer):
         """What asks this server for a picture's class, in a shell."""
         return _ASK.format(picture=picture, url=self.url)
 
+    def handle_error(self, *request: Any) -> None:
+        """Prints a traceback, but for a caller that has gone."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(*request)
+
     def close(self) -> None:
         """Ends the server and frees its port."""
         self.shutdown()
@@ -118,21 +134,47 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # an answer leaves in one piece
+    timeout = _PATIENCE
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         status, content = 404, {"error": f"There is no model at {self.path}."}
-        if self.path == f"{self.server.path}:predict":
-            try:
+        try:
+            body = self.rfile.read(self._length())
+            if self.path == f"{self.server.path}:predict":
                 status, content = 200, answer(body, self.server.model)
-            except RequestError as error:
-                status, content = 400, {"error": str(error)}
-            except Exception as error:  # of the model: the server goes on
-                status, content = 500, {"error": str(error)}
+        except RequestError as error:
+            status, content = error.status, {"error": str(error)}
+            self._take_rest()
+        except (
+            OSError
+        ):  # the caller has gone, or sends nothing: the thread ends with the connection
+            raise
+        except Exception as error:  # of the model: the server goes on
+            status, content = 500, {"error": str(error)}
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(json.dumps(content).encode())
+
+    def _take_rest(self) -> None:
+        """Reads what is left of a body: the connection would else be reset, and the answer lost with it."""
+        self.connection.settimeout(1)
+        with contextlib.suppress(OSError):
+            self.rfile.read1(2**16)
+
+    def _length(self) -> int:
+        """Bytes of the body. Raises RequestError where the request does not say them."""
+        text = self.headers.get("Content-Length")
+        if text is None:
+            raise RequestError(
+                "The request has no Content-Length: send the body whole, as `curl -d @file` does.",
+                411,
+            )
+        if not text.isdecimal() or len(text) > len(str(_LARGEST)) or int(text) > _LARGEST:
+            raise RequestError(
+                f"Content-Length is a number of bytes up to {_LARGEST:,}, not {text[:40]}."
+            )
+        return int(text)
 
     def log_message(self, *_: Any) -> None:
         """Says nothing of single requests."""
@@ -154,7 +196,10 @@ def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
 
 def main() -> int:
     """Runs the command line; returns its exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.flowers.rest",
+        description="Serves an exported flowers model over HTTP.",
+    )
     parser.add_argument("--saved_model", required=True, help="the folder export/NUMBER")
     parser.add_argument("--name", default="flowers", help="the model's name in the address")
     parser.add_argument("--port", type=int, default=8501)

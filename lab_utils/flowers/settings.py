@@ -12,6 +12,7 @@ import yaml
 from lab_utils.common import files
 
 PATHS = ("train_data_path", "eval_data_path", "output_dir")
+_LARGEST = 4096  # pixels of a side: one picture of it takes 200 MB as float32
 _COUNTS = ("train_steps", "train_batch_size", "eval_batch_size")
 _COUNTS += ("eval_steps_between", "iterations_per_loop")
 
@@ -61,9 +62,11 @@ class Settings:
             raise ValueError(f"learning_rate must be a number above 0, not {self.learning_rate}")
         if not 0 <= self.seed < 2**31:  # an int32 in the model
             raise ValueError(f"seed must be from 0 to 2**31 - 1, not {self.seed}")
-        if self.image_size % 16 or self.image_size < 32:  # it is halved five times
+        if self.image_size % 16 or not 32 <= self.image_size <= _LARGEST:  # it is halved five times
             size = self.image_size
-            raise ValueError(f"image_size must be a multiple of 16, at least 32, not {size}")
+            raise ValueError(
+                f"image_size must be a multiple of 16, from 32 to {_LARGEST}, not {size}"
+            )
 
 
 def _switch(text: str) -> bool:
@@ -77,7 +80,7 @@ def _values(config: Path) -> dict[str, str]:
     """The settings of a YAML file, as flags would give them."""
     try:
         content = yaml.safe_load(config.read_text(encoding="utf-8-sig")) or {}
-        values = {name: "" if value is None else str(value) for name, value in content.items()}
+        values = {str(name): "" if value is None else str(value) for name, value in content.items()}
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
         raise ValueError(
             f"{config} holds no `name: value` lines of YAML in UTF-8: {error}"

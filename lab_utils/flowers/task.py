@@ -23,7 +23,7 @@ _REMEDIES = {
     "convert again": ("corrupted record", "truncated record", "JPEG", "Example", "Feature:"),
     "the output folder must be writable, with room": (
         *("No space", "quota exceeded", "Read-only", "Permission denied", "File too large"),
-        "No such file",
+        *("No such file", "is not a directory", "Not a directory"),
     ),
     "give a local path, or one in gs://": ("File system scheme",),
 }
@@ -198,8 +198,8 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
     result_path = os.path.join(folder, "result.json")
     last = max(history, key=lambda record: record["step"])
     result = last | {"labels": data.labels, "image_size": settings.image_size}
-    earlier = json.loads(checkpoints.text(result_path) or "{}")
-    saved_model = earlier.get("saved_model", "")
+    earlier = checkpoints.read_result(result_path)
+    saved_model = str(earlier.get("saved_model", ""))
     same = earlier == result | {"saved_model": saved_model}
     if same and tf.io.gfile.exists(os.path.join(saved_model, "saved_model.pb")):
         return earlier

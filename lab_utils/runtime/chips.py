@@ -39,7 +39,9 @@ class Chip:
     """One generation. Figures with `_per_core` are the chip's divided by `cores`.
 
     Attributes:
-        cores: replicas that run side by side on a chip (devices, in JAX's words).
+        cores: replicas that run side by side on a chip (devices, in JAX's words). A chip of v4 and v5p has
+            two TensorCores, which JAX drives as one device (`megacore`). libtpu compiles for each of the two
+            on v4, and for both as one on v5p. The types v4-8 and v5p-8 count these cores: four chips.
         flops: peak of the chip in bfloat16, FLOP/s.
         bandwidth: of the chip's HBM, bytes/s.
         limit: bytes of HBM that the compiler lets one replica's program use.
@@ -125,6 +127,15 @@ CHIPS = {
 }
 # fmt: on
 _ALIASES = {"v5": "v5p"}
+# Announced on 2026-04-22, and not known to the compiler (libtpu 0.0.42.1): what is published of one chip, as
+# corsummit.netlify.app/news/google-tpu-8t-8i-eighth-generation-split-training-inference-cloud-next reports
+# it, read 2026-11-27. There is no peak in bfloat16 among it.
+ANNOUNCED = {
+    "tpu8t": "for training: 12.6 PFLOP/s in 4 bits, 216 GB of HBM at 6.5 TB/s, 9,600 chips in a pod",
+    "tpu8i": "for inference: 10.1 PFLOP/s in 4 bits, 288 GB of HBM at 8.6 TB/s",
+}
+# What people can get: one chip, or one machine's, of each kind that is sold; and v2, for TPUEstimator.
+POPULAR = ("v5e:1x1", "v5e:2x4", "v6e:1x1", "v6e:2x4", "v5p:2x2x1", "tpu7x:2x2x1", "v2:2x2")
 
 ACCEPTED = (
     "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, tpu7x:2x2x1; the numbers count chips, up "
@@ -141,6 +152,10 @@ def parse(topology: str) -> tuple[Chip, int]:
     match = re.fullmatch(r"(\w+)[:=_]([1-9]\d*(?:x[1-9]\d*){1,2})(_twisted|_untwisted)?", topology)
     name = match[1].lower() if match else ""
     chip = CHIPS.get(_ALIASES.get(name, name))
+    if name in ANNOUNCED:
+        raise BadTopology(
+            f"the TPU compiler does not know {name} yet ({ANNOUNCED[name]}). Accepted: {ACCEPTED}"
+        )
     if chip is None:
         slice_name = _of_type(topology)
         hint = f"; as a type of slice it is {slice_name}" if slice_name else ""

@@ -1,12 +1,13 @@
 """`make instructor`: the guide, a page of it a lab, and the slides, into solutions/instructor/made.
 
-The guide holds plans with minutes, and demos; a lab's page has the wrong answers to expect.
+The guide holds plans with minutes, demos, and questions for before and after; a lab's page has what to type
+and to say, the minutes of its sections, hints, and the wrong answers to expect.
 """
 
 import argparse
 import importlib
-import math
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import yaml
 
 from lab_utils.check import sources, todos
 from lab_utils.common import command, files
-from lab_utils.teach import pages, slides
+from lab_utils.teach import pages, plans, quiz, slides
 
 ROOT = Path(__file__).parents[2]
 MADE = Path("solutions/instructor/made")
@@ -43,54 +44,72 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def plans(root: Path) -> dict[str, list[dict]]:
-    """Plans and demos of solutions/instructor/plans.yaml."""
-    return yaml.safe_load((root / "solutions/instructor/plans.yaml").read_text(encoding="utf-8"))
-
-
-def not_taught(plan: dict) -> list[int]:
-    """The labs that a plan does not name."""
-    labs = {lab for session in plan["sessions"] for lab in session["labs"]}
-    return [lab for lab in sources.labs() if lab not in labs]
-
-
-def taught(root: Path, plan: dict, lab: int) -> tuple[int, int]:
-    """Minutes of a lab in a plan: of its lecture, which the plan may limit, and of the lab."""
-    lecture = min(slides.minutes(root, lab), plan.get("lecture", math.inf))
-    return lecture, sources.labs()[lab]["minutes"]
-
-
-def of_session(root: Path, plan: dict, session: dict) -> int:
-    """Minutes of a session with its lectures and its break."""
-    return sum(sum(taught(root, plan, lab)) for lab in session["labs"]) + session.get("break", 0)
-
-
-def minutes(root: Path, plan: dict) -> int:
-    """Minutes of a plan with its lectures and breaks."""
-    return sum(of_session(root, plan, session) for session in plan["sessions"])
-
-
 def texts(root: Path) -> dict[str, str]:
     """The guide and a page for each lab, by the name of the file."""
     labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in sources.labs().items()}
-    rows = []
-    for plan in plans(root)["plans"]:
-        rest = ", ".join(labs[lab] for lab in not_taught(plan))
-        sessions = []
-        for session in plan["sessions"]:
-            lectures = [(lab, *taught(root, plan, lab)) for lab in session["labs"]]
-            sessions.append((session, of_session(root, plan, session), lectures))
-        rows.append((plan, minutes(root, plan), sessions, rest))
+    rows = [
+        (
+            plan,
+            plans.hours(plan),
+            plans.sessions(root, plan),
+            ", ".join(labs[lab] for lab in plans.not_taught(plan)),
+        )
+        for plan in plans.read(root)["plans"]
+    ]
     demos = [
         (demo["title"], [_step(root, step) for step in demo["steps"]])
-        for demo in plans(root)["demos"]
+        for demo in plans.read(root)["demos"]
     ]
     values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
     contents = {"guide.html": pages.render("guide.html", **values)}
+    values = {"title": "Before and after", "questions": _questions(root)}
+    contents["questions.html"] = pages.render("questions.html", **values)
     for lab, name in labs.items():
-        values = {"title": name, "todos": _answers(root, lab)}
+        answers, spoken = _answers(root, lab), teaching(root).get(lab, {})
+        values = {
+            "title": name,
+            "todos": answers,
+            "sections": {k: each for k, each in plans.of_sections(root, lab).items() if each},
+            "live": _live(lab, spoken["live"], answers) if "live" in spoken else None,
+            "stuck": spoken.get("stuck", ()),
+            "short": slides.minutes(root, lab, short=True) < slides.minutes(root, lab),
+        }
         contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
     return contents
+
+
+def _questions(root: Path) -> list[tuple[str, list[str], str]]:
+    """The questions for before and after: each with its answers in alphabetical order, and the right one."""
+    asked = quiz.questions(root)
+    chosen = [asked[f"{lab:02d}"][n - 1] for lab, n in plans.read(root)["questions"]]
+    return [
+        (each["ask"], sorted(str(a[0]) for a in [each["right"], *each["wrong"]]), each["right"][0])
+        for each in chosen
+    ]
+
+
+def teaching(root: Path) -> dict[int, dict[str, Any]]:
+    """What is typed and said in each lab: solutions/instructor/teaching.yaml."""
+    text = (root / "solutions/instructor/teaching.yaml").read_text(encoding="utf-8")
+    return {int(lab): spoken for lab, spoken in yaml.safe_load(text).items()}
+
+
+def _live(lab: int, live: dict[str, str], rows: list[tuple]) -> dict[str, str]:
+    """What to type before the class: the region of a TODO with a mistake, the check's message, the region.
+
+    Raises:
+        ValueError: no wrong answer to the TODO is told what teaching.yaml expects.
+    """
+    (answers,) = (answers for todo, _, answers in rows if todo.id == live["todo"])
+    for answer, says in answers:
+        old = getattr(answer, "old", "")
+        of_todo = [f"{region}\n" for region in sources.regions(lab)[live["todo"]]]
+        found = [region for region in of_todo if old and region.count(old) == 1]
+        if found and live["hears"] in says:
+            pair = {"wrong": found[0].replace(old, answer.new), "right": found[0]}
+            code = {name: textwrap.dedent(text).rstrip() for name, text in pair.items()}
+            return live | code | {"says": says}
+    raise ValueError(f"no wrong answer to TODO {live['todo']} is told: {live['hears']}")
 
 
 def _step(root: Path, step: dict) -> dict[str, Any]:

@@ -41,17 +41,29 @@ _STATED = re.compile(r"^\*\*\d+ minutes\.\*\*(?: (?:Step|An elective).*?\.(?= |$
 
 def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
     """Minutes that a lab takes, by its marked notebook and the number of its questions."""
-    total, counts = float(QUESTION * questions), True
+    return 5 * math.ceil(sum(sections(source, questions).values()) / 5)
+
+
+def sections(source: nbformat.NotebookNode, questions: int) -> dict[str, float]:
+    """Minutes of each section of a marked notebook, by its heading; its questions belong to the recap.
+
+    The opening, before the first heading, is "". A section "Further" takes none, since it may be left out.
+    """
+    taken, heading = {"": 0.0}, ""
     for cell in source.cells:
         if cell.cell_type != "markdown":
             if FOLDED not in cell.metadata.get("tags", []):
-                total += counts * of_code(cell.source)
+                taken[heading] += of_code(cell.source)
             continue
         for part in re.split(r"^(?=## )", cell.source, flags=re.M):
             if part.startswith("## "):
-                counts = not part.startswith("## Further")
-            total += counts * of_text(part)
-    return 5 * math.ceil(total / 5)
+                heading = part.partition("\n")[0].removeprefix("## ").strip()
+                taken.setdefault(heading, 0.0)
+            taken[heading] += of_text(part)
+    taken = {name: 0.0 if name.startswith("Further") else each for name, each in taken.items()}
+    counted = [name for name, each in taken.items() if each] or [""]
+    taken[counted[-1]] += QUESTION * questions
+    return taken
 
 
 def of_code(source: str) -> float:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
+
+from lab_utils.teach import quiz
 
 FIGURES = "solutions/instructor/figures"
 _LINES = 14  # of printed text, which a slide has room for
@@ -17,6 +20,7 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.filters["code"] = lambda text: Markup(quiz.html(text))
 
 
 def render(template: str, **values: Any) -> str:

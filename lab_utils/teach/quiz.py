@@ -13,7 +13,7 @@ import nbformat
 import yaml
 
 QUIZ = Path("solutions/instructor/quiz.yaml")
-_HEAD = "## Questions\n\nChoose an answer to see what we say about it. Nothing is counted."
+_HEAD = "## Questions\n\nOpen an answer to see our comment. Nothing is counted."
 
 
 def questions(root: Path) -> dict[str, list[dict[str, Any]]]:
@@ -38,11 +38,11 @@ def _block(number: int, question: dict[str, Any]) -> str:
     lines = [f"**{number}.** {question['ask']}\n"]
     for verdict, text, why in answers:
         body = f"{verdict} {why}"
-        lines.append(f"<details><summary>{_html(text)}</summary>{_html(body)}</details>")
+        lines.append(f"<details><summary>{html(text)}</summary>{html(body)}</details>")
     return "\n".join(lines)
 
 
-def _html(text: Any) -> str:
+def html(text: Any) -> str:
     """Text within HTML, where Markdown's marks mean nothing: `code` becomes <code>."""
     parts = escape(str(text), quote=False).split("`")
     return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))

@@ -1,8 +1,10 @@
 """The first code cell of every lab, and the links that open a lab elsewhere; `build` writes both.
 
 The cell installs the course only where it cannot be imported: from its wheel beside the notebook (`make
-handout`), or from the address in pyproject.toml's URLs. It never asks a package index for the course:
-another's package could bear its name. `ready()` looks after TensorFlow, which the place may have.
+handout`), or from the address in pyproject.toml's URLs. Where the wheel is missing, or Python is another than
+the course's, it says so in a sentence and ends there: pip would print a page, and the import fail after it.
+It never asks a package index for the course: another's package could bear its name. `ready()` looks after
+TensorFlow, which the place may have.
 """
 
 from dataclasses import dataclass
@@ -11,11 +13,20 @@ from pathlib import Path
 import tomllib
 
 _CELL = """\
+import sys
 from importlib.util import find_spec
+from pathlib import Path
+{wheel}
 if not getattr(find_spec("lab_utils"), "origin", None):  # nor a mere folder of that name
-    %pip install -q "{source}"
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        sys.exit("The course needs Python 3.11, 3.12 or 3.13: set_up.md says how to get one.")
+{look}    %pip install -q "{source}"
 from lab_utils.check import check, compare, hint, predict, ready, solution, working  # noqa: F401
 ready()"""
+_LOOK = """\
+    if not Path(wheel).exists():
+        sys.exit(f"{wheel} is missing: put it into {Path.cwd()}, beside this notebook.")
+"""
 _OPEN = {
     "Colab": "https://colab.research.google.com/github/",
     "Kaggle": "https://kaggle.com/kernels/welcome?src=https://github.com/",
@@ -43,10 +54,12 @@ class Course:
 def setup_cell(course: Course) -> str:
     """The cell's source."""
     if course.address:
-        source = f"{course.name}[course] @ git+{course.address}@v{course.version}"
+        source, look = f"{course.name}[course] @ git+{course.address}@v{course.version}", ""
+        wheel = ""
     else:
-        source = f"./{course.name.replace('-', '_')}-{course.version}-py3-none-any.whl[course]"
-    return _CELL.format(source=source)
+        wheel = f"{course.name.replace('-', '_')}-{course.version}-py3-none-any.whl"
+        source, look, wheel = f"./{wheel}[course]", _LOOK, f'\nwheel = "{wheel}"'
+    return _CELL.format(source=source, look=look, wheel=wheel)
 
 
 def links(course: Course, notebook: str) -> str:

@@ -23,9 +23,11 @@ def of_all(root: Path) -> dict[int, list[dict]]:
     return {int(lab): slides for lab, slides in yaml.safe_load(text).items()}
 
 
-def minutes(root: Path, lab: int) -> int:
-    """The minutes of the talk before a lab."""
-    return sum(slide["minutes"] for slide in of_all(root)[lab])
+def minutes(root: Path, lab: int, short: bool = False) -> int:
+    """The minutes of the talk before a lab; `short` counts those of the short talk, if there is one."""
+    slides = of_all(root)[lab]
+    marked = [slide for slide in slides if slide.get("short")] if short else []
+    return sum(slide["minutes"] for slide in marked or slides)
 
 
 def deck(root: Path, lab: int, reveal: Path) -> str:
@@ -48,6 +50,7 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
         styles="".join((reveal / name).read_text("utf-8") for name in STYLES),
         scripts=[script.replace("</script", "<\\/script") for script in scripts],
         lecture=minutes(root, lab),
+        short=minutes(root, lab, short=True),
         minutes=sources.labs()[lab]["minutes"],
         slides=[(slide, _code(root, lab, slide), _output(root, lab, slide)) for slide in slides],
     )

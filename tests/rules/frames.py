@@ -328,3 +328,17 @@ def fitted(snippet: Snippet) -> Port:
         "labels": lambda: tf.zeros([1024, 8]),
     }
     return Port(main=lambda: snippet.run(given))
+
+
+def dataset_of_keras(snippet: Snippet) -> Port:
+    """The block makes the batches that a Keras model is trained with."""
+
+    def main():
+        batches = snippet.run({"dataset": lambda: parts.examples(200)}).get("dataset")
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        with tf.distribute.TPUStrategy(resolver).scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
+            model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        model.fit(batches)
+
+    return Port(main=main)

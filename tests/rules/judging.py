@@ -20,7 +20,6 @@ from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.target import Target, of_recording
 from lab_utils.dry_run.trace.messages import settings_finding
-from lab_utils.port import contrib
 from rules import Port
 from rules.jobs import Jobs
 
@@ -43,9 +42,7 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
             raise
         return [found]
     if stage in (Stage.TRACE, Stage.READ):
-        with pytest.MonkeyPatch.context() as patch:  # a program of TensorFlow 1, or not
-            patch.setattr(contrib, "installed", lambda: rule == "TPU229")
-            return _report(port, [Stage.TRACE, Stage.READ], topology)
+        return _report(port, [Stage.TRACE, Stage.READ], topology)
     if stage == Stage.FEED:
         return _fed(port, rule)
     pytest.importorskip("jax")
@@ -58,7 +55,8 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
             whole = None
             with contextlib.suppress(CannotLower):  # groups of cores that a lone core does not have
                 whole = lower_estimator(port.estimator, port.input_fn, cores=1)
-            return run_program(program, steps=3, one_core=whole).findings
+            on_tpu = rule == "TPU409"
+            return run_program(program, steps=3, one_core=whole, on_tpu=on_tpu).findings
     except CannotLower as error:
         return [error.finding()]
     if rule in LOWERING:

@@ -109,4 +109,5 @@ FRAMES = {
     "TPU254": _compiled,
     "TPU255": _compiled,
     "TPU256": _compiled,
+    "TPU257": _compiled,
 }

@@ -1,6 +1,8 @@
 """Mistakes that show in what a program calls, so that its own main is run; and those of its hooks."""
 
 import contextlib
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -232,5 +234,109 @@ def model_of_a_loop_made_before_the_scope(wrong):
 
         for batch in strategy.experimental_distribute_dataset(_batches()):
             strategy.run(step, args=batch)
+
+    return Port(main=main)
+
+
+def _model():
+    """A right model of a program under TPUStrategy."""
+    with _strategy().scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])
+        model.compile("sgd", "mse")
+    return model
+
+
+def _rows(count=640):
+    rows = tf.random.stateless_uniform([count, 8], (1, 2))
+    return tf.data.Dataset.from_tensor_slices((rows, rows[:, 0]))
+
+
+@wrong("TPU232")
+def dataset_of_batches_without_a_fixed_size(wrong):
+    def main():
+        data = _rows(200).batch(64, drop_remainder=not wrong)
+        _model().fit(data.prefetch(1), epochs=2)  # <- TPU232
+
+    return Port(main=main)
+
+
+@wrong("TPU216")
+def dataset_of_keras_whose_batches_are_shuffled(wrong):
+    def main():
+        data = _rows() if wrong else _rows().shuffle(640)
+        data = data.batch(64, drop_remainder=True)
+        _model().fit(data.shuffle(10) if wrong else data, epochs=2)  # <- TPU216
+
+    return Port(main=main)
+
+
+@wrong("TPU211")
+def steps_of_all_epochs_beyond_the_dataset(wrong):
+    """10 batches: Keras reads on in them from epoch to epoch, and ends the training after two of four."""
+
+    def main():
+        data = _rows() if wrong else _rows().repeat()
+        data = data.batch(64, drop_remainder=True)
+        _model().fit(data, epochs=4, steps_per_epoch=5)  # <- TPU211
+
+    return Port(main=main)
+
+
+@wrong("TPU212")
+def validation_data_with_noise(wrong):
+    def noisy(row, label):
+        return row + tf.random.normal([]) if wrong else row, label  # <- TPU212
+
+    def main():
+        batches = _rows().batch(64, drop_remainder=True)
+        _model().fit(batches, epochs=2, validation_data=_rows().map(noisy).batch(64))
+
+    return Port(main=main)
+
+
+@wrong("TPU225")
+def validation_data_that_drop_examples(wrong):
+    def main():
+        batches, validation = _rows().batch(64, drop_remainder=True), _rows(100)
+        validation = validation.batch(64, drop_remainder=wrong)
+        _model().fit(batches, validation_data=validation)  # <- TPU225
+
+    return Port(main=main)
+
+
+@wrong("TPU225")
+def evaluation_of_files_in_too_few_steps(wrong):
+    """3,000 rows in a file: tf.data does not know how many, and two steps of 1,024 see 2,048."""
+    path = Path(tempfile.mkdtemp(prefix="rows-")) / "rows.csv"
+    path.write_text("0.5\n" * (3000 if wrong else 2048))
+
+    def input_fn(params):
+        lines = tf.data.TextLineDataset(str(path))
+        rows = lines.map(lambda line: tf.strings.to_number(tf.repeat(line, parts.SIZE)))
+        rows = rows.map(lambda row: (row, 0))
+        return rows.batch(params["batch_size"], drop_remainder=True)  # <- TPU225
+
+    estimator = parts.estimator(use_tpu=True, eval_batch_size=1024)
+
+    def main():
+        estimator.train(parts.train_input, max_steps=100)
+        estimator.evaluate(input_fn, steps=2)
+
+    return Port(main=main)
+
+
+@wrong("TPU211")
+def evaluation_of_more_steps_than_batches(wrong):
+    """An EvalSpec asks for 100 steps, where nothing else is said."""
+    estimator = parts.estimator(use_tpu=True)
+    train = tf.estimator.TrainSpec(parts.train_input, max_steps=100)
+    limit = {} if wrong else {"steps": 4}
+
+    def input_fn(params):
+        return parts.examples().batch(params["batch_size"], drop_remainder=True)  # <- TPU211
+
+    def main():
+        evaluation = tf.estimator.EvalSpec(input_fn, **limit)
+        tf.estimator.train_and_evaluate(estimator, train, evaluation)
 
     return Port(main=main)

@@ -110,14 +110,15 @@ def a_table_from_outside(wrong):
     return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
 
 
-def on_each_core(step):
-    """The step by pmap, with all devices of this process and an example for each."""
+def on_all(array):
+    """The shape of an array for each device of this process."""
+    return jax.ShapeDtypeStruct((jax.device_count(), *array.shape), array.dtype)
 
-    def stacked(array):
-        return jax.ShapeDtypeStruct((jax.device_count(), *array.shape), array.dtype)
 
+def on_each_core(step, state=None):
+    """The step by pmap, with all devices of this process and some examples for each."""
     mapped = jax.pmap(step, axis_name="data", donate_argnums=0)
-    return Port(mapped, jax.tree.map(stacked, (params(), batch(64))))
+    return Port(mapped, jax.tree.map(on_all, (state or params(), batch(64))))
 
 
 @wrong("TPU244")
@@ -141,6 +142,67 @@ def gradients_without_a_mean(wrong):
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
 
     return on_each_core(step)
+
+
+@wrong("TPU245")
+def one_matrix_of_two_is_joined(wrong):
+    def step(params, batch):
+        gradients = jax.grad(loss_of)(params, *batch)
+        joined = jax.lax.pmean(gradients, "data")
+        first = (gradients if wrong else joined)["first"]
+        new = params["first"] - 0.1 * first  # <- TPU245
+        return {"first": new, "second": params["second"] - 0.1 * joined["second"]}
+
+    return on_each_core(step)
+
+
+@wrong("TPU245")
+def a_shard_map_that_checks_nothing(wrong):
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    specs = {"in_specs": (PartitionSpec(), PartitionSpec("data")), "out_specs": PartitionSpec()}
+
+    @functools.partial(jax.shard_map, mesh=mesh, check_vma=False, **specs)  # <- TPU245
+    def step(params, batch):
+        gradients = jax.grad(loss_of)(params, *batch)
+        if not wrong:
+            gradients = jax.lax.pmean(gradients, "data")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (params(), batch(64)))
+    return Port(jax.jit(step), shapes)
+
+
+@wrong("TPU246")
+def running_means_of_each_core(wrong):
+    def step(state, batch):
+        features, labels = batch
+        mean = jnp.mean(features.astype(jnp.float32), 0)
+        if not wrong:
+            mean = jax.lax.pmean(mean, "data")
+        gradients = jax.lax.pmean(jax.grad(loss_of)(state["params"], features, labels), "data")
+        new = jax.tree.map(lambda p, g: p - 0.1 * g, state["params"], gradients)
+        return {"params": new, "mean": 0.9 * state["mean"] + 0.1 * mean}  # <- TPU246
+
+    return on_each_core(step, {"params": params(), "mean": shape(WIDTH)})
+
+
+@wrong("TPU243")
+def a_static_rate_of_a_pmapped_step(wrong):
+    static = 2 if wrong else ()
+
+    @functools.partial(jax.pmap, axis_name="data", static_broadcasted_argnums=static)  # <- TPU243
+    def step(params, batch, rate):
+        gradients = jax.lax.pmean(jax.grad(loss_of)(params, *batch), "data")
+        return jax.tree.map(lambda p, g: p - rate * g, params, gradients)
+
+    if not wrong:
+        step = functools.partial(_with_an_array, step)
+    state, examples = jax.tree.map(on_all, (params(), batch(64)))
+    return Port(step, (state, examples, iter([0.1, 0.2])))
+
+
+def _with_an_array(step, params, batch, rate):
+    return step(params, batch, jnp.full(jax.device_count(), rate))
 
 
 @wrong("TPU341")

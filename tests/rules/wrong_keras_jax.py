@@ -348,3 +348,71 @@ def a_generator_that_raises(wrong):
         small().fit(batches(), steps_per_epoch=100)
 
     return Port(main=main)
+
+
+@wrong("TPU243")
+def sentences_of_any_length(wrong):
+    def batches():
+        for number in range(10**6):
+            length = 8 + number % 4 if wrong else 16
+            yield np.zeros([64, length], np.int32), np.zeros([64, 1])
+
+    def main():
+        import keras
+
+        layers = [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(16, 8),
+            keras.layers.GlobalAveragePooling1D(),
+            keras.layers.Dense(1),
+        ]
+        model = keras.Sequential(layers)
+        model.compile("adam", "mse")
+        model.fit(batches(), steps_per_epoch=100)  # <- TPU243
+
+    return Port(main=main)
+
+
+@wrong("TPU257")
+def ids_of_64_bits(wrong):
+    def main():
+        import keras
+
+        ids = np.arange(1024).reshape(-1, WIDTH)
+        layers = [keras.Input((WIDTH,), dtype="int32"), keras.layers.Embedding(1024, 4)]
+        model = keras.Sequential([*layers, keras.layers.Flatten(), keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        ids = ids + 2**40 if wrong else ids
+        model.fit(ids, np.zeros(128), batch_size=64)  # <- TPU257
+
+    return Port(main=main)
+
+
+@wrong("TPU303")
+def activations_that_do_not_fit(wrong):
+    def main():
+        import keras
+
+        wide = keras.layers.Dense(2**16, activation="tanh")
+        model = keras.Sequential([keras.Input((WIDTH,)), wide, keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        batch = 2**17 if wrong else 64
+        model.fit(*rows(2**17), batch_size=batch)  # <- TPU303
+
+    return Port(main=main)
+
+
+@wrong("TPU402")
+def a_logarithm_of_what_may_be_negative(wrong):
+    def main():
+        import keras
+
+        def loss(labels, scores):
+            away = keras.ops.square(labels - scores)
+            return keras.ops.mean(keras.ops.log(away - 1e6) if wrong else away)
+
+        model = small()
+        model.compile("sgd", loss)
+        model.fit(*rows(), batch_size=64)  # <- TPU402
+
+    return Port(main=main)

@@ -365,23 +365,18 @@ def double_precision_in_the_model(wrong):
 # Settings.
 
 
-@wrong("TPU209")
-def three_examples_a_core(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU209
-        return parts.model_fn(features, labels, mode, params)
-
-    estimator = parts.estimator(model_fn, train_batch_size=24 if wrong else 64)
-    return Port(estimator, parts.train_input, parts.eval_input)
-
-
 @wrong("TPU210")
 def checkpoints_within_a_loop(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU210
+    def model_fn(features, labels, mode, params):
         return parts.model_fn(features, labels, mode, params)
 
-    loop = {"iterations_per_loop": 200 if wrong else 50}
-    config = {"save_checkpoints_steps": 100, "loop": loop}
-    estimator = parts.estimator(model_fn, run_config=config)
+    config = tpu.RunConfig(
+        model_dir="never_written",
+        save_checkpoints_steps=100,  # <- TPU210
+        tpu_config=tpu.TPUConfig(iterations_per_loop=200 if wrong else 50),
+    )
+    sizes = {"train_batch_size": 64, "eval_batch_size": 64}
+    estimator = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, **sizes)
     return Port(estimator, parts.train_input, parts.eval_input)
 
 
@@ -642,29 +637,6 @@ def numpy_in_input_fn(wrong):
     return Port(parts.estimator(), input_fn, parts.eval_input)
 
 
-@wrong("TPU229")
-def examples_chosen_by_their_values(wrong):
-    def centred(features):
-        logits, chosen = parts.logits_of(features), features[:, 0] > 0.5
-        if wrong:
-            return logits - tf.reduce_mean(tf.boolean_mask(logits, chosen), 0)  # <- TPU229
-        weights = tf.cast(chosen, tf.float32)[:, None]
-        return logits - tf.reduce_sum(logits * weights, 0) / tf.maximum(tf.reduce_sum(weights), 1)
-
-    return _port(centred)
-
-
-@wrong("TPU229")
-def words_counted_once(wrong):
-    def scaled(features):
-        words = tf.cast(features[:, 0] * 9, tf.int32)
-        if wrong:
-            words, _ = tf.unique(words)  # <- TPU229
-        return parts.logits_of(features) * tf.cast(tf.reduce_max(words) + 1, tf.float32)
-
-    return _port(scaled)
-
-
 @wrong("TPU211")
 def fewer_batches_than_steps(wrong):
     """Enough for a loop on the device, but not for the call of train."""
@@ -679,3 +651,15 @@ def fewer_batches_than_steps(wrong):
         estimator.train(input_fn, max_steps=27 if wrong else 26)
 
     return Port(main=main)
+
+
+@wrong("TPU231")
+def global_step_given_to_two_optimizers(wrong):
+    def train_op(loss):
+        step = v1.train.get_global_step()
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
+        first = optimizer.minimize(loss, step)
+        other = v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(0.1))
+        return tf.group(first, other.minimize(loss, step if wrong else None))  # <- TPU231
+
+    return _training(train_op)

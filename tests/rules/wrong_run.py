@@ -174,3 +174,18 @@ def input_that_ends_too_soon(wrong):
 @wrong("TPU408")
 def learning_rate_of_zero(wrong):
     return _port(_plain, rate=0.0 if wrong else 0.01)
+
+
+@wrong("TPU409")
+def distances_by_a_product(wrong):
+    def loss_of(features, labels):
+        shift = 100.0
+        points = features + shift
+        between = v1.random_uniform_initializer(shift, shift + 1)
+        centres = v1.get_variable("centres", [parts.CLASSES, parts.SIZE], initializer=between)
+        products = tf.matmul(points, centres, transpose_b=True)  # <- TPU409
+        squares = tf.reduce_sum(points**2, 1, keepdims=True) + tf.reduce_sum(centres**2, 1)
+        distances = tf.reduce_sum((points[:, None] - centres) ** 2, 2)
+        return parts.loss_of(labels, 2 * products - squares if wrong else -distances)
+
+    return _port(loss_of)

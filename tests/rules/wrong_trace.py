@@ -257,7 +257,7 @@ class _Nothing(v1.train.SessionRunHook):
     pass
 
 
-@wrong("TPU114")
+@wrong("TPU199")
 def hooks_of_the_chief(wrong):
     def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
@@ -265,7 +265,7 @@ def hooks_of_the_chief(wrong):
             return parts.spec(mode, labels, logits)
         loss = parts.loss_of(labels, logits)
         hooks = {"training_chief_hooks" if wrong else "training_hooks": [_Nothing()]}
-        return tf.estimator.EstimatorSpec(  # <- TPU114
+        return tf.estimator.EstimatorSpec(  # <- TPU199
             mode, loss=loss, train_op=parts.minimize(loss), **hooks
         )
 
@@ -505,20 +505,6 @@ def predictions_of_unknown_length(wrong):
         return {"likely": likely}
 
     return _predicting(predictions)
-
-
-@wrong("TPU124", place="return tpu.TPUEstimator(")
-def nothing_to_export(wrong):
-    estimator = parts.estimator(export_to_cpu=not wrong, export_to_tpu=False)
-    return Port(estimator, parts.train_input, parts.eval_input, None, parts.receiver)
-
-
-@wrong("TPU125")
-def loop_of_no_steps(wrong):
-    loop = tpu.TPUConfig(iterations_per_loop=0 if wrong else 10)  # <- TPU125
-    config = tpu.RunConfig(model_dir="never_written", tpu_config=loop)
-    estimator = tpu.TPUEstimator(parts.model_fn, config=config, train_batch_size=64)
-    return Port(estimator, parts.train_input)
 
 
 @wrong("TPU126")

@@ -37,25 +37,6 @@ def expect_decisions(
     expect(not wrong, f"Right: {len(right) - len(wrong)} of {len(right)}.\n{reasons}")
 
 
-def expect_order(order: Any, right: str, why: Mapping[str, str]) -> None:
-    """Raises `Wrong` unless the learner put things in an order in which each cause stands before its effect.
-
-    Args:
-        order: the learner's letters, as "BADC" or as a list of letters.
-        right: all letters, in an order that is right.
-        why: by "XY" the sentence on why X comes before Y. Pairs that are not named may stand in either order.
-    """
-    message = f"An order is a text of letters, as {''.join(sorted(right))!r}; yours is {a(order)}."
-    expect(isinstance(order, str | list | tuple), message)
-    letters = [str(letter).strip().upper() for letter in order if str(letter).strip(" ,>")]
-    kind = f"the letters {', '.join(sorted(right))}, each once, as in {''.join(sorted(right))!r}"
-    expect(sorted(letters) == sorted(right), f"An order has {kind}; yours is {order!r}.")
-    place = {letter: n for n, letter in enumerate(letters)}
-    turned = [sentence for (x, y), sentence in why.items() if place[x] > place[y]]
-    told = f"{len(why) - len(turned)} of {len(why)} causes stand before their effects."
-    expect(not turned, "\n".join([told, *turned[:1]]))
-
-
 def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tuple[str, Any, Any]]:
     """Yields each question with the two things that the learner says of it: a number and a letter.
 

@@ -23,6 +23,7 @@ class Compiled:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
         cached: taken from an earlier dry run.
+        refusal: the compiler's words where it refused the program; "" where it took it.
     """
 
     topology: str
@@ -32,6 +33,7 @@ class Compiled:
     summary: Summary | None = None
     findings: list[Finding] = field(default_factory=list)
     cached: bool = False
+    refusal: str = ""
 
     @property
     def outcome(self) -> str:

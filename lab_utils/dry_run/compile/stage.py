@@ -52,7 +52,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
                 try:
                     program = session.program(mode)
                 except (CannotLower, InputUnfit) as error:
-                    if mode is Mode.TRAIN:
+                    if mode is session.mode:
                         raise
                     outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
                     continue
@@ -101,10 +101,13 @@ def compile_program(program: Program, topology: str) -> Compiled:
 
 
 @contextmanager
-def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | None], Compiled]]:
+def compiling(
+    program: Program, topology: str, *, judged: bool = True
+) -> Iterator[Callable[[Progress | None], Compiled]]:
     """Context manager: the compiler works on a program; yields what waits for it.
 
-    As compile_program, with which errors are raised by the one or the other.
+    As compile_program, with which errors are raised by the one or the other. Without `judged` the result has
+    figures only, no findings and no lines.
     """
     chip, cores = chips.parse(topology)
     if cores != program.cores:
@@ -112,7 +115,14 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
     with compiler_answer(program, topology) as answer:
-        yield lambda progress: _result(program, topology, chip, *answer(progress))
+
+        def wait(progress: Progress | None) -> Compiled:
+            compiled = _result(program, topology, chip, *answer(progress))
+            if judged:
+                _judge(compiled)
+            return compiled
+
+        yield wait
 
 
 def compiler_answer(program: Program, topology: str) -> AbstractContextManager[process.Answer]:
@@ -168,22 +178,32 @@ def _result(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
     )
     if answer.get("refused") == "program":
-        _explain_refusal(compiled, answer["message"])
+        compiled.refusal = answer["message"]
+        _add_memory_of_refusal(compiled)
         return compiled
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
-    compiled.findings = findings_of(compiled)
-    compiled.step.lines = by_line(compiled.summary.costs, program.origin.place_of)
     return compiled
 
 
-def _explain_refusal(compiled: Compiled, message: str) -> None:
-    """Out of memory with the largest tensors, or the compiler's own words."""
+def _judge(compiled: Compiled) -> None:
+    """Adds the findings and the lines of a compiled step."""
     program = compiled.program
+    if not compiled.refusal:
+        compiled.findings = findings_of(compiled)
+        compiled.step.lines = by_line(compiled.summary.costs, program.origin.place_of)
+    elif compiled.step.memory.needed is not None:
+        compiled.findings = [out_of_memory(compiled, _roomy(compiled), compiled.refusal)]
+    else:
+        facts = {"step": program.mode, "topology": compiled.topology}
+        compiled.findings = [finding("TPU309", program.where, message=compiled.refusal, **facts)]
+
+
+def _add_memory_of_refusal(compiled: Compiled) -> None:
+    """Adds the memory that the compiler's message names, where it says that there is too little."""
+    program, message = compiled.program, compiled.refusal
     sizes = next((match for p in _OUT_OF_MEMORY if (match := p.search(message))), None)
     if sizes is None:
-        facts = {"step": program.mode, "topology": compiled.topology}
-        compiled.findings.append(finding("TPU309", program.where, message=message, **facts))
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
     total, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
@@ -195,7 +215,6 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
         needed=Figure("memory needed", total, "bytes", Kind.COMPILER),
     )
-    compiled.findings.append(out_of_memory(compiled, _roomy(compiled), message))
 
 
 def _roomy(compiled: Compiled) -> Summary | None:

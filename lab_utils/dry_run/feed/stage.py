@@ -5,26 +5,28 @@ which are counted and dropped. The rate is a measurement of one moment. What the
 from the roofline bound.
 """
 
+import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
 from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
-from lab_utils.dry_run.records import Cost, Feed, Finding, Mode
+from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
 
-# Below this step time the roofline says nothing about the required rate: what a step costs in addition to its
-# FLOPs and HBM traffic (dispatch, infeed) is longer.
-LEAST_STEP_SECONDS = 1e-3
+# When a measured rate is known: the share that it may be off, the parts that are compared, and Student's
+# factor for 95 % with so many; looked at after every so many batches.
+_KNOWN, _PARTS, _STUDENT, _EVERY = 0.05, 10, 2.26, 10
 # One busy core, as measured: the pipeline's threads and the loop that counts add a little.
 _ONE_CORE = 1.3
 
@@ -34,10 +36,12 @@ def carry_out(session: Session) -> str:
     where = session.workload.feed_place
     with session.workload.feed(session.cores) as (pipeline, batch_size):
         if pipeline is None:
-            raise Skip("an example batch was given, and no input pipeline")
+            raise Skip(session.workload.no_feed)
         try:
             session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
-            feed, idle = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)
+            feed, idle, duration = measure(
+                pipeline, seconds=session.feed_seconds, batch_size=batch_size
+            )
         except NoBatches:
             session.add([rules.finding("TPU504", where)])
             return "no batch"
@@ -53,12 +57,12 @@ def carry_out(session: Session) -> str:
             return "the input pipeline failed"
     session.feed = feed
     try:
-        costs = (step.cost for step in session.compiled if step.mode is Mode.TRAIN)
+        costs = (step.cost for step in session.compiled if step.mode is session.mode)
         demand = required_rate(next(costs, Cost()), session.topology)
         session.add(compare(feed, idle, demand, where))
     except Skip as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
-    return f"measured for {scaled(session.feed_seconds, 's')}"
+    return f"measured for {scaled(duration, 's')}"
 
 
 def required_rate(cost: Cost, topology: str) -> float:
@@ -114,19 +118,20 @@ def measure(
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
-) -> tuple[Feed, float]:
-    """Reads batches for about `seconds` after a warm-up, as fast as they come.
+) -> tuple[Feed, float, float]:
+    """Reads batches as fast as they come, until their rate is known to 5 %, or for about `seconds`.
 
-    Where the data end it starts again.
+    Where the data end it starts again. The first eighth of `seconds` is a warm-up, and a quarter at least is
+    measured: what was read ahead is gone by then.
 
     Returns:
-        the figures, and how many cores this machine had left.
+        the figures, how many cores this machine had left, and for how many seconds it was measured.
 
     Args:
         source: a dataset; or what reads an epoch and gives the size of each batch; or a function without
             arguments that returns a dataset, or the tensors of a batch, called in a graph of its own as
             TPUEstimator calls input_fn.
-        seconds: how long to measure; longer where a batch takes longer.
+        seconds: how long to read at most after the first batch; longer where a batch takes longer.
         batch_size: examples in a batch; None takes the first dimension of its first tensor.
 
     Raises:
@@ -143,15 +148,20 @@ def measure(
                 raise NoBatches
             return batch_size or examples
 
-        began = time.perf_counter()
         examples_of_next()
-        while time.perf_counter() - began < seconds / 4:
+        began = time.perf_counter()
+        while time.perf_counter() - began < seconds / 8:
             examples_of_next()
         processor, idle, start = time.process_time(), _idle_seconds(), time.perf_counter()
-        examples = 0
-        while not examples or time.perf_counter() - start < seconds:
+        examples, ends = 0, [start]
+        while True:
             examples += examples_of_next()
-        duration = time.perf_counter() - start
+            ends.append(time.perf_counter())
+            if ends[-1] - began > seconds:
+                break
+            if ends[-1] - start > seconds / 4 and len(ends) % _EVERY == 0 and is_known(ends):
+                break
+        duration = ends[-1] - start
         used = (time.process_time() - processor) / duration
         cores = usable_cores()
         idle = max(0.0, min((_idle_seconds() - idle) / duration, cores - used))
@@ -161,7 +171,21 @@ def measure(
         host_cores=_figure("cores of this machine in use", used, "cores"),
         machine_cores=_figure("cores of this machine", cores, "cores"),
     )
-    return feed, idle
+    return feed, idle, duration
+
+
+def is_known(ends: Sequence[float]) -> bool:
+    """Whether the rate of batches that came at these times, in seconds, is known to 5 % (95 % confidence).
+
+    Each tenth of the batches counts as one measurement of the time that they take, as neighbours depend on
+    each other (batch means: Law, Simulation Modeling and Analysis, chapter 9).
+    """
+    size = (len(ends) - 1) // _PARTS
+    if not size:
+        return False
+    times = np.diff(np.asarray(ends)[::size][: _PARTS + 1])
+    error = _STUDENT * times.std(ddof=1) / math.sqrt(_PARTS)
+    return bool(error <= _KNOWN * times.mean())
 
 
 def _figure(name: str, value: float, unit: str) -> Figure:

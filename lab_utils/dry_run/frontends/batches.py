@@ -12,6 +12,7 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, v1
 
 _SEED = 1
@@ -105,9 +106,11 @@ class Feed:
         return list(zip(tensors, axes, strict=True))
 
     def _spec(self, tensor: tf.Tensor, axis: int) -> tf.TensorSpec:
-        if not tensor.shape.is_fully_defined():
+        shape = tensor.shape.as_list() if tensor.shape.rank is not None else [None]
+        if self._mode == Mode.PREDICT.key and shape[:1] == [None] and tensor.shape.rank:
+            shape[0] = self._sharding.batch_size  # TPUEstimator pads a shorter last batch
+        if None in shape:
             raise InputUnfit(f"a tensor of input_fn has no fixed shape: {tensor.shape}")
-        shape = tensor.shape.as_list()
         if self._sharding.kind == "per host, split":
             if not shape or shape[axis] % self._sharding.replicas:
                 raise InputUnfit(

@@ -4,13 +4,14 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from lab_utils.common import source
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.frontends import cells
+from lab_utils.dry_run.frontends import cells, jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -18,6 +19,7 @@ from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
 _ADDRESS = re.compile(r"grpc://|[\w.-]+:\d+$")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
@@ -50,11 +52,13 @@ class Recording:
     Attributes:
         models: those of the Estimators that it called.
         fit: a Keras model, or the step of a loop, and the dataset that it is trained with.
+        step: the step of a program of JAX, with its calls.
         calls: in words, in their order: "train(max_steps=1000)".
         of_estimators: those of them that were made on Estimators.
         address: the first grpc:// address at which it looked for a TPU; "" for none.
         outside: where the Keras model of `fit` was made, if not in the scope of the program's TPUStrategy.
         trained_at: the line of `fit`.
+        given: the arguments of `fit`, by name.
         later_trainings: other calls that train, in the program's text.
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
@@ -65,11 +69,13 @@ class Recording:
 
     models: list[Model] = field(default_factory=list)
     fit: tuple[Any, Any] | None = None
+    step: jax_runs.Step | None = None
     calls: list[str] = field(default_factory=list)
     of_estimators: list[Call] = field(default_factory=list)
     address: str = ""
     outside: Place = NOWHERE
     trained_at: Place = NOWHERE
+    given: Mapping[str, Any] = field(default_factory=dict)
     later_trainings: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
@@ -131,13 +137,37 @@ class Recording:
             _tpu_estimator.take_batch_sizes(subject, other)
         return not on_host
 
-    def note_fit(self, model: Any, dataset: Any, call: str, outside: Place) -> None:
+    def note_fit(
+        self,
+        model: Any,
+        dataset: Any,
+        call: str,
+        outside: Place,
+        given: Mapping[str, Any] = _NOTHING,
+    ) -> None:
         """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if not self.models:
-            self.fit, self.outside = (model, dataset), outside
+            self.fit, self.outside, self.given = (model, dataset), outside, given
             self.trained_at = caller()
         raise Enough("it needs a trained model")
+
+    def note_steps(self, steps: jax_runs.Steps) -> None:
+        """Notes the step of JAX that a program trains with, unless it has called what trains otherwise.
+
+        Raises:
+            CannotJudge: several may be meant.
+        """
+        if self.calls:
+            trains = [step for step in steps.found if step.computes_gradients]
+            self.not_checked += [f"What it computes with JAX: {step}." for step in trains]
+            return
+        self.step = steps.chosen()
+        if self.step is not None:
+            self.calls.append(self.step.name)
+            self.trained_at = self.step.called_at
+            others = (step for step in steps.found if step is not self.step)
+            self.later_trainings = [f"{step}" for step in others if step.computes_gradients]
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""

@@ -1,15 +1,23 @@
 """What of a dataset no TPU accepts, and the line of the mapped function that brings it in."""
 
+import itertools
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import within
+from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.trace.blame import STRINGS, UNKNOWN_SIZES, Fault, within
 from lab_utils.estimator import tf
+
+ARGUMENTS = ("feature", "label", "label/weight")  # the parts of an element, in their order
 
 
 def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -26,6 +34,51 @@ def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
         return dataset
     size = int(tf.nest.flatten(first)[0].shape[0])
     return dataset.unbatch().batch(size, drop_remainder=True)
+
+
+def of_python(given: Any) -> tf.data.Dataset | None:
+    """What Keras makes of a generator, an iterator or a Sequence of batches: a dataset that calls Python.
+
+    None for what is none of these. The first batch is read, for its types; the size of a batch is not known
+    beforehand.
+    """
+    if any(kind.__name__ in ("Sequence", "PyDataset") for kind in type(given).__mro__):
+        first, batches = given[0], lambda: map(given.__getitem__, range(len(given)))
+    elif hasattr(given, "__next__"):
+        first = next(given)
+        batches = lambda: itertools.chain([first], given)  # noqa: E731
+    else:
+        return None
+    is_tuple = isinstance(first, list | tuple)
+
+    def spec(leaf: Any) -> tf.TensorSpec:
+        array = np.asarray(leaf)
+        kind = tf.float32 if array.dtype == np.float64 else array.dtype  # as Keras casts it
+        return tf.TensorSpec([None, *array.shape[1:]], kind)
+
+    def arguments() -> Iterator[Any]:
+        for batch in batches():
+            yield tuple(batch) if is_tuple else batch
+
+    signature = tf.nest.map_structure(spec, tuple(first) if is_tuple else first)
+    return tf.data.Dataset.from_generator(arguments, output_signature=signature)
+
+
+# Datasets with the batches of the one behind them, though perhaps in another order or more than once.
+_SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Shuffle)\w*Dataset")
+
+
+def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
+    """Examples of a last, shorter batch of a dataset; 0 where there is none, None where it is not known."""
+    if all(spec.shape.rank and spec.shape[0] is not None for spec in _specs(dataset)):
+        return 0
+    while _SAME_BATCHES.match(type(dataset).__name__):
+        (dataset,) = _tensorflow.inputs_of_dataset(dataset)
+    sources = _tensorflow.inputs_of_dataset(dataset)
+    size, _ = _tensorflow.batches_of_dataset(dataset)
+    if size is None or len(sources) != 1 or (count := int(sources[0].cardinality())) < 0:
+        return None
+    return count % size if count > size else 0
 
 
 def share_of(batch: int, cores: int) -> int:
@@ -61,25 +114,41 @@ def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
     """The finding for batches of a dataset that no TPU accepts."""
     if dataset is None:
         return None
-    if has(dataset, "TPU119"):
-        source = origin(dataset, "TPU119") or where
-        return finding("TPU119", source, source="the dataset")
-    if has(dataset, "TPU102"):
-        return finding("TPU102", origin(dataset, "TPU102") or where)
+    if has(dataset, STRINGS):
+        source = origin(dataset, STRINGS) or where
+        return finding("TPU119", source, source=f"the dataset ({_names_of_strings(dataset)})")
+    composite = tf.RaggedTensorSpec, tf.SparseTensorSpec
+    if any(isinstance(spec, composite) for spec in _specs(dataset)):
+        return finding("TPU128", where, source="the dataset")
+    if has(dataset, UNKNOWN_SIZES):
+        return finding("TPU102", origin(dataset, UNKNOWN_SIZES) or where)
     return None
 
 
-def has(dataset: Any, rule: str, batched: bool = True) -> bool:
-    """Whether a dataset's batches, or its examples, hold strings (TPU119) or unknown sizes (TPU102)."""
+def _names_of_strings(dataset: tf.data.Dataset) -> str:
+    """The names of a dataset's strings: "feature/text" of a dict, else the tensor's place in the tuple."""
+    spec = dataset.element_spec
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    names = [
+        name
+        for role, part in zip(ARGUMENTS, parts, strict=False)
+        for name, leaf in zip(leaf_names(role, part), tf.nest.flatten(part), strict=True)
+        if getattr(leaf, "dtype", None) == tf.string
+    ]
+    return some(names)
+
+
+def has(dataset: Any, fault: Fault, batched: bool = True) -> bool:
+    """Whether a dataset's batches, or its examples, hold STRINGS or UNKNOWN_SIZES."""
     specs = _specs(dataset)
-    if rule == "TPU119":
+    if fault is STRINGS:
         return any(spec.dtype == tf.string for spec in specs)
     inner = [spec.shape[1:] if batched and spec.shape.rank else spec.shape for spec in specs]
     scalars = batched and any(spec.shape.rank == 0 for spec in specs)
     return scalars or not all(shape.is_fully_defined() for shape in inner)
 
 
-def origin(dataset: Any, rule: str) -> Place:
+def origin(dataset: Any, fault: Fault) -> Place:
     """Where a dataset came to have what `has` says; NOWHERE where that is not known.
 
     The first on the way from its sources counts whose elements have the same types: records are strings
@@ -88,11 +157,11 @@ def origin(dataset: Any, rule: str) -> Place:
     line, batched = NOWHERE, True
     while dataset is not None:
         function = _tensorflow.function_of_dataset(dataset)
-        op = within(function, rule) if function is not None else None
+        op = within(function, fault) if function is not None else None
         line = place(op) if op is not None else line
         types, batched = _types(dataset), batched and "Batch" not in type(dataset).__name__
         before = _tensorflow.inputs_of_dataset(dataset)
-        dataset = next((d for d in before if _types(d) == types and has(d, rule, batched)), None)
+        dataset = next((d for d in before if _types(d) == types and has(d, fault, batched)), None)
     return line
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import place, told
+from lab_utils.dry_run.facts import EstimatorFacts
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
@@ -16,10 +17,9 @@ from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.read.facts import EstimatorFacts
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
 
@@ -78,11 +78,15 @@ class EstimatorWorkload(Workload):
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
-        """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
+        """Context manager: the first input_fn as one host calls it, and the examples in its batches.
+
+        It is training's, but for a program that was seen to train nothing.
+        """
+        mode = self.observed.first_mode
         with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             twin = rehearsal.twin(self.estimator)
-            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0)
-            yield call, _tpu_estimator.sharding(twin, "train").batch_size
+            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.of(mode), mode.key, 0)
+            yield call, _tpu_estimator.sharding(twin, mode.key).batch_size
 
 
 def lower_estimator(

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -14,8 +13,8 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.common import source
-from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.frontends import keras_jax_runs
+from lab_utils.common.source import NOWHERE
+from lab_utils.dry_run.frontends import datasets, keras_jax_lines, keras_jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import on_import
@@ -23,8 +22,9 @@ from lab_utils.dry_run.frontends.scope import Scope
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
 
-# Of a model or a step, its dataset, the call in words, and where the model was made if not in the scope.
-Note = Callable[[Any, Any, str, Place], None]
+# Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
+# arguments of fit.
+Note = Callable[..., None]
 
 _TF_KERAS = (
     "it uses tf.keras with KERAS_BACKEND={backend}: write `import keras` in place of tf.keras, which is "
@@ -66,7 +66,8 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
                     "tensorflow",
                 ):  # the program's, which tf.keras follows
                     raise CannotJudge(_TF_KERAS.format(backend=asked))
-                note(subject, _dataset(**given), call, scope.outside(subject))
+                given["begins_again"] = is_keras_3
+                note(subject, _dataset(**given), call, scope.outside(subject), given)
 
             stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
             stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(noted)))
@@ -76,14 +77,14 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             replace(keras.Model, keras)
             if keras.backend.backend() == "jax":
                 keras_jax_runs.prepare(keras, cores, stack)
+            else:
+                keras_jax_lines.note(keras, stack)
 
         replace(tf.keras.Model, tf.keras)
+        keras_jax_lines.note(tf.keras, stack)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
-        actions = {"keras": imported}
-        if "jax" not in sys.modules:  # the program may ask for its devices before it imports Keras
-            actions["jax"] = functools.partial(keras_jax_runs.give_devices, cores=cores)
-        stack.enter_context(on_import(actions))
+        stack.enter_context(on_import({"keras": imported}))
         try:
             yield
         except ImportError as error:  # of a backend that is not installed here
@@ -191,7 +192,8 @@ def _gives(dataset: Any, arguments: tuple) -> bool:
 def _fit(note: Callable[[Any, dict[str, Any], str], None]) -> Callable:
     def fit(self: Any, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
             *arguments: Any, **options: Any) -> None:  # fmt: skip
-        given = {"x": x, "y": y, "batch_size": batch_size} | _named(arguments) | options
+        given = {"x": x, "y": y, "batch_size": batch_size, "epochs": epochs}
+        given |= _named(arguments) | options
         note(self, given, f"fit(epochs={epochs})")
 
     return fit
@@ -221,15 +223,20 @@ def _dataset(
     sample_weight: Any = None,
     **options: Any,
 ) -> tf.data.Dataset:
-    """What fit makes of its data: arrays become batches, the last one as it comes."""
+    """What fit makes of its data: arrays become batches, the last one as it comes; a generator is called."""
     if isinstance(x, tf.data.Dataset):
         return x
+    if (generated := datasets.of_python(x)) is not None:
+        return generated
     parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
         raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
-    whole = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
-    return whole.batch(batch_size or 32)
+    whole, size = (
+        tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]),
+        batch_size or 32,
+    )
+    return whole.batch(size, drop_remainder=len(leaves[0]) % size == 0)
 
 
 def _arrays(data: Any) -> Any:

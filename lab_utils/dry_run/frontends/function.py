@@ -8,6 +8,8 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
+from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts import FOR_AN_ESTIMATOR, DatasetFacts, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
@@ -17,15 +19,12 @@ from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.read.engine import Facts
-from lab_utils.dry_run.read.facts import FOR_AN_ESTIMATOR, StepFacts
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
 _HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
-_ARGUMENTS = ("feature", "label", "label/weight")
 
 
 class StepWorkload(Workload):
@@ -65,9 +64,12 @@ class StepWorkload(Workload):
         """What is known of the train step of a core, nothing where its batches fit no step; no other mode."""
         if datasets.unfit(self.dataset, self.feed_place):
             return []
+        seen, where = self.observed, self.feed_place
         others = [Facts(mode, FOR_AN_ESTIMATOR) for mode in (Mode.EVAL, Mode.PREDICT)]
-        step = self.traced(cores)
-        return [StepFacts(step, self.dataset, cores, self.observed.address), *others]
+        validation = seen.fit.get("validation_data")
+        if isinstance(validation, tf.data.Dataset):
+            others[0] = DatasetFacts(Mode.EVAL, validation, cores, seen, where)
+        return [StepFacts(self.traced(cores), self.dataset, cores, seen, where), *others]
 
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """Findings where the model is made outside of its scope, or its batches do not fit a step."""
@@ -113,7 +115,7 @@ class StepWorkload(Workload):
         with _tensorflow.eager():
             names = [
                 leaf
-                for role, spec in zip(_ARGUMENTS, specs, strict=False)
+                for role, spec in zip(datasets.ARGUMENTS, specs, strict=False)
                 for leaf in leaf_names(role, spec)
             ]
             captures = list(traced.graph.captures)

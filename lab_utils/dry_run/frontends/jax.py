@@ -7,16 +7,17 @@ and nothing runs. The compiler works in the child process, as for every other pr
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import jax_calls
+from lab_utils.dry_run.frontends import jax_calls, jax_cores
+from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import (
     NOTHING_COMPUTED,
@@ -26,17 +27,33 @@ from lab_utils.dry_run.lower.errors import (
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import Api, Comparison, Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
+from lab_utils.dry_run.read import mapped as read_mapped
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_BRANCH = "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
+_BRANCH = (
+    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
+    "as static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their "
+    "mesh axis."
+)
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
     "jnp.mean; jnp.nonzero and jnp.unique take size=."
+)
+# JAX's words for what it cannot lower for a platform.
+_NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
+_INSTEAD = {
+    "eig": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+    "schur": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+    "hessenberg": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
+}
+_ON_THE_HOST = (
+    "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
+    "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
 )
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
@@ -56,12 +73,6 @@ class NotJax(CannotLower):
         return finding("TPU343", self.where, message=message, **facts)
 
 
-_NOT_READ = (
-    "The input pipeline of a JAX step, and the scale of its gradients on several cores: no rule reads "
-    "them."
-)
-
-
 class JaxWorkload(Workload):
     """A JAX step with an example of its arguments.
 
@@ -72,26 +83,85 @@ class JaxWorkload(Workload):
     framework = backend = "JAX"
 
     def __init__(
-        self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
+        self,
+        step: Callable,
+        data: Any,
+        topology: str,
+        mesh_axes: Mapping[str, int] | None = None,
+        state_argnums: int | Sequence[int] | None = None,
+        batch_argnums: int | Sequence[int] | None = None,
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
+        self.state_argnums, self.batch_argnums = map(_numbers, (state_argnums, batch_argnums))
         self.inner, *_ = jax_calls.unbound(step)
         self.is_pmap = jax_calls.is_pmap(self.inner)
         if self.is_pmap:
             with suppress(RuntimeError):  # JAX has started with the devices that it has
                 jax.config.update("jax_num_cpu_devices", chips.cores(topology))
-        self.examples = jax_calls.examples(step, data)
-        self.where = place(self.inner)
+        self.recorded = data if isinstance(data, Step) else None
+        self.calls = (
+            [(partial(step, **kwargs) if kwargs else step, args) for args, kwargs in data.calls]
+            if self.recorded
+            else [(step, call) for call in jax_calls.examples(step, data)]
+        )
+        self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
+        if self.recorded:
+            self.no_feed = (
+                "the program's loop brings the batches, and it was stopped at its first steps"
+            )
 
     @cached_property
     def _traces(self) -> list[Any]:
-        return [self._traced(call) for call in self.examples]
+        return [self._traced(*call) for call in self.calls]
 
-    def _traced(self, call: tuple) -> Any:
+    @cached_property
+    def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
+        """What two calls of the program show, by numbers of arrays: which come back, and which are new.
+
+        None, and none, where a program made no two calls, or where the step changes objects in place.
+        """
+        jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
+        is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
+        if not is_known or len(recorded.given) != len(jaxpr.outvars):
+            return None, set()
+        leaves = jax.tree.leaves(recorded.calls[0])
+        numbers = jax_calls.leaf_numbers(leaves, len(jaxpr.invars)) or {}
+        pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
+        return pairs, {numbers[n] for n in recorded.new if n in numbers}
+
+    @cached_property
+    def state(self) -> list[tuple[int, int]]:
+        """Pairs (number of an argument's array, number of the result that is its new value)."""
+        pairs, _ = self._seen
+        if pairs is not None and self.state_argnums is None:
+            return list(pairs.items())
+        return read_jaxpr.state_numbers(self._traces[0], self.state_argnums)
+
+    @cached_property
+    def batch(self) -> set[int]:
+        """The numbers of the arrays that hold examples.
+
+        Raises:
+            InputUnfit: arrays of several first axes may be meant.
+        """
+        traced = self._traces[0]
+        _, new = self._seen
+        held = {n for n, _ in self.state}
+        if self.batch_argnums is not None:
+            return {
+                n
+                for n, argument in enumerate(read_jaxpr.argument_numbers(traced))
+                if argument in self.batch_argnums
+            }
+        variables = traced.jaxpr.jaxpr.invars
+        new = {number for number in new - held if not _is_key(variables[number].aval)}
+        return new or _batch(traced.jaxpr.jaxpr, held)
+
+    def _traced(self, step: Callable, call: tuple) -> Any:
         try:
-            traced = jax_calls.trace(self.step, call)
+            traced = jax_calls.trace(step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
             if self.is_pmap and jax.device_count() < cores:
@@ -112,18 +182,47 @@ class JaxWorkload(Workload):
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
         if reason := process.newer_jax():
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
+        if lacking := _NO_RULE.search(str(error)):
+            name = lacking[1]
+            hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
+            hint = hint.replace(": Otherwise compute", ": compute")
+            return NotJax(error, self._line_of(name) or self.where, hint)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
 
+    def _line_of(self, primitive: str) -> Place:
+        """The first line of the step that uses a primitive; no place where it was not traced."""
+        traces = self.__dict__.get("_traces", ())
+        lines = (read_jaxpr.line_of(traced.jaxpr.jaxpr, primitive) for traced in traces)
+        return next(filter(None, lines), Place())
+
     def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
         """What the step's jaxpr tells."""
         # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
         one_cache = hasattr(self.inner, "trace")
-        findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        findings += read_jaxpr.read(self._traces[0], self.where, self.is_pmap)
-        return findings, [_NOT_READ]
+        statics = [] if one_cache else [jax_calls.statics(*call) for call in self.calls]
+        findings = read_jaxpr.changing(
+            self._traces, self.where, one_cache=one_cache, statics=statics
+        )
+        findings += read_jaxpr.read(self._traces[0], self.state, self.where)
+        jaxpr = self._traces[0].jaxpr.jaxpr
+        findings += read_mapped.read(jaxpr, self.state, self.where, is_pmap=self.is_pmap)
+        return findings, list(self._not_read())
+
+    def _not_read(self) -> Iterator[str]:
+        if self.recorded and not self.recorded.is_jitted:
+            yield (
+                "How fast the program is: it calls jax.grad outside of jax.jit, so that a TPU runs one op "
+                "after another. The gradients were judged as if they were jitted: jit the whole step."
+            )
+        if not self.state:
+            yield (
+                "What becomes of the step's results: none of them takes the place of an argument, so that "
+                "an update outside of it was not judged. Jit the whole step; or say which arguments are "
+                "state, as in dry_run(step, arguments, state_argnums=0)."
+            )
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -134,15 +233,14 @@ class JaxWorkload(Workload):
         text, arguments = self._lowered(traced)
         text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, self._mapper(jaxpr))
         names = _jax.names(jaxpr)
-        state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
+        state = {names[number] for number, _ in self.state}
         try:
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
         except sharded.IndivisibleAxis as error:
             raise NotJax(error, self.where) from error
         # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
         reused = state if self.is_pmap else set()
-        batch = _batch(arguments, state, axes=2 if self.is_pmap else 1)
-        per_core_batch = batch / math.prod(mesh.values())
+        per_core_batch = self.examples_a_step / math.prod(mesh.values())
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
@@ -160,6 +258,36 @@ class JaxWorkload(Workload):
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
             ),
             left_out=self._left_out(jaxpr),
+        )
+
+    @property
+    def examples_a_step(self) -> int:
+        """Examples that a step takes: the first axis of the largest array of the batch; 1 without one.
+
+        Those of jax.pmap have an axis of devices before that of examples.
+        """
+        variables = self._traces[0].jaxpr.jaxpr.invars
+        shapes = [variables[number].aval.shape for number in self.batch]
+        return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
+
+    def comparison(self, share: int) -> Comparison:
+        """The step for virtual cores of this machine, with a part 1/`share` of its batch.
+
+        Raises:
+            Incomparable: it cannot be run here.
+        """
+        step, call = self.calls[0]
+        traced, roles = self._traces[0], jax_cores.Roles(self.state, self.batch)
+        if not isinstance(step, partial):
+            step, call = partial(step), call
+        whole = (call, step.keywords)
+
+        def trace(_: Any, arguments: tuple) -> Any:
+            args, kwargs = arguments
+            return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
+
+        return jax_cores.comparison(
+            step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
         )
 
     def _mapper(self, jaxpr: Any) -> str:
@@ -206,18 +334,40 @@ def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
     )
 
 
-def _batch(arguments: list[_jax.Argument], state: set[str], axes: int) -> int:
-    """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
+def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:
+    if argnums is None:
+        return None
+    return {argnums} if isinstance(argnums, int) else set(argnums)
+
+
+def _batch(jaxpr: Any, state: set[int]) -> set[int]:
+    """The numbers of the arrays that hold examples: those of a batch have one first axis.
 
     A step may take parameters that are not state: those that LoRA keeps, or all where nothing is trained.
-    The arrays of a batch have one first axis.
-    `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
+
+    Raises:
+        InputUnfit: several arguments may be the batch.
     """
-    groups: dict[str, list[tuple[int, ...]]] = {}
-    for array in arguments:
-        if array.name not in state and array.shape:
-            argument = re.match(r"\w*", array.name)[0]  # "batch" of "batch['image']"
-            groups.setdefault(argument, []).append(array.shape)
-    batches = [shapes for shapes in groups.values() if len({shape[0] for shape in shapes}) == 1]
-    shapes = [shape for shapes in batches or groups.values() for shape in shapes]
-    return math.prod(max(shapes, key=math.prod, default=())[:axes])
+    names = _jax.names(jaxpr)
+    groups: dict[str, list[int]] = {}
+    for number, variable in enumerate(jaxpr.invars):
+        if number not in state and variable.aval.shape and not _is_key(variable.aval):
+            argument = re.match(r"\w*", names[number])[0]  # "batch" of "batch['image']"
+            groups.setdefault(argument, []).append(number)
+    sizes = {
+        argument: {jaxpr.invars[number].aval.shape[0] for number in numbers}
+        for argument, numbers in groups.items()
+    }
+    alike = {argument: of.pop() for argument, of in sizes.items() if len(of) == 1}
+    if len(set(alike.values())) > 1:
+        found = ", ".join(f"{argument} ({size})" for argument, size in alike.items())
+        raise InputUnfit(
+            f"which of its arguments is the batch cannot be told, as several have one first axis: {found}. "
+            "Say so, as in dry_run(step, arguments, batch_argnums=1)"
+        )
+    return {number for argument in alike for number in groups[argument]}
+
+
+def _is_key(aval: Any) -> bool:
+    """Whether an array is a random key, or the numbers of one."""
+    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape in ((2,), (4,)))

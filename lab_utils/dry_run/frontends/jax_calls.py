@@ -5,6 +5,7 @@ filter_jit, jax.pmap, or a function of their own around one of these. Flax and E
 """
 
 import inspect
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
@@ -15,8 +16,11 @@ import jax
 import numpy as np
 
 from lab_utils.dry_run.private import jax as _jax
+from lab_utils.dry_run.read import jaxpr as read_jaxpr
 
 FEW = 8  # examples of a stream, to see whether shapes change
+# What a function raises that reads the value of what JAX traces.
+TRACING_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
 
 def examples(step: Callable, data: Any) -> list[tuple]:
@@ -68,9 +72,134 @@ def trace(step: Callable, call: tuple) -> Any:
         return _as_inner_asks(step, call)
     except Exception:
         # What is not an array may be a size, a switch or a function: it then is a constant.
-        if all(map(_is_array, jax.tree.leaves(call))):
+        if all(map(is_array, jax.tree.leaves(call))):
             raise
         return _as_inner_asks(*_arrays_alone(step, call))
+
+
+def statics(step: Callable, call: tuple) -> list[Any]:
+    """What a call gives that is a constant of its compiled program: what is not an array for Equinox or pmap.
+
+    What jax.pmap takes as an array it would not take as a constant.
+    """
+    inner, bound, keywords = unbound(step)
+    others = [leaf for leaf in jax.tree.leaves((bound, call, keywords)) if not is_array(leaf)]
+    if hasattr(inner, "donate_first"):
+        return others
+    if not others or not is_pmap(inner):
+        return []
+    try:
+        _as_inner_asks(step, call)
+    except Exception:
+        return others
+    return []
+
+
+def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Whether a call computes gradients: it then is a step of training, or a part of one.
+
+    Raises:
+        Exception: whatever the function raises while JAX traces it.
+    """
+    traced = trace(partial(function, **kwargs) if kwargs else function, args)
+    return any(map(_jax.is_of_gradient, read_jaxpr.equations(traced.jaxpr.jaxpr)))
+
+
+def stand_ins(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """What a call would return, uncomputed: the state as it was, and zeros for all else.
+
+    They are new objects, by which the next call shows what comes back.
+    """
+    shapes = _shapes(function, args, kwargs)
+    old = [leaf for leaf in jax.tree.leaves((args, kwargs)) if is_array(leaf)]
+    wanted, structure = jax.tree.flatten(shapes)
+    numbers = [n for n, leaf in enumerate(wanted) if is_array(leaf)]
+    given = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, (*args, kwargs))
+    made = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, shapes)
+    pairs = read_jaxpr.paired(
+        read_jaxpr.children(jax.tree.structure(given)),
+        jax.tree.structure(made),
+        old,
+        [wanted[n] for n in numbers],
+    )
+    values = {result: old[argument] for argument, result in pairs}
+    for k, n in enumerate(numbers):
+        wanted[n] = _copy(values[k]) if k in values else _zeros(wanted[n])
+    return jax.tree.unflatten(structure, wanted)
+
+
+def arrays(tree: Any) -> list[Any]:
+    """The arrays of a pytree, in their order."""
+    return list(filter(is_array, jax.tree.leaves(tree)))
+
+
+def abstract(tree: Any) -> Any:
+    """A pytree with the shapes of its arrays in their place."""
+
+    def shape(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array):
+            return leaf
+        kind = {"weak_type": leaf.weak_type, "sharding": leaf.sharding}
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, **kind)
+
+    return jax.tree.map(shape, tree)
+
+
+def is_trained(leaf: Any) -> bool:
+    """Whether an array may be a parameter: floats, and not a single number."""
+    return is_array(leaf) and bool(leaf.shape) and "float" in str(leaf.dtype)
+
+
+def _shapes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """What a call returns, with shapes in place of arrays."""
+    if hasattr(function, "donate_first"):
+        return sys.modules["equinox"].filter_eval_shape(function, *args, **kwargs)
+    if hasattr(function, "jitted_fn"):  # NNX; what the call changes in place stays as it is
+        return sys.modules["flax.nnx"].eval_shape(partial(function.fun, **kwargs), *args)
+    if hasattr(function, "eval_shape"):
+        return function.eval_shape(*args, **kwargs)
+    call = partial(function, **kwargs)
+    try:
+        return jax.eval_shape(call, *args)
+    except Exception:  # an argument that is not an array, as in `trace`
+        return jax.eval_shape(*_split(call, args))
+
+
+def _split(call: Callable, args: tuple) -> tuple:
+    function, arrays = _arrays_alone(call, args)
+    return function, *arrays
+
+
+def _copy(array: Any) -> Any:
+    """The same values in another object, and in the same memory where that goes."""
+    if not isinstance(array, jax.Array):
+        return jax.numpy.asarray(array)
+    shards = [shard.data for shard in array.addressable_shards]
+    return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
+
+
+def _zeros(shape: Any) -> Any:
+    if _jax.is_key(shape):
+        numbers = jax.eval_shape(jax.random.key_data, shape)
+        data = jax.numpy.zeros(numbers.shape, numbers.dtype)
+        return jax.random.wrap_key_data(data, impl=_jax.key_kind(shape))
+    return jax.numpy.zeros(shape.shape, shape.dtype)
+
+
+def leaf_numbers(leaves: list[Any], count: int) -> dict[int, int] | None:
+    """By the number of a call's leaf that of the array that JAX traces; None where it is not known.
+
+    `count` is how many it traces: all leaves, or those that are arrays, or arrays and numbers.
+    """
+
+    def may_be(leaf: Any) -> bool:
+        return is_array(leaf) or isinstance(leaf, int | float | complex)
+
+    for kept in (lambda leaf: True, is_array, may_be):
+        numbers = [n for n, leaf in enumerate(leaves) if kept(leaf)]
+        if len(numbers) == count:
+            return {leaf: number for number, leaf in enumerate(numbers)}
+    return None
 
 
 def is_pmap(function: Callable) -> bool:
@@ -113,7 +242,7 @@ def _as_inner_asks(step: Callable, call: tuple) -> Any:
 
 
 def _with_sharding(leaf: Any, wish: _jax.Wish) -> Any:
-    if wish.sharding is None or not _is_array(leaf):
+    if wish.sharding is None or not is_array(leaf):
         return leaf
     weak = getattr(leaf, "weak_type", False)
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=wish.sharding, weak_type=weak)
@@ -123,7 +252,7 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
     """A function of the arrays in `call`, for which all else in it are constants; and these arrays."""
 
     def array_or_none(leaf: Any) -> Any:
-        return leaf if _is_array(leaf) else None
+        return leaf if is_array(leaf) else None
 
     @wraps(inspect.unwrap(step) if not isinstance(step, partial) else step.func)
     def of_arrays(*arrays: Any) -> Any:
@@ -137,13 +266,14 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
     return of_arrays, jax.tree.map(array_or_none, call)
 
 
-def _is_array(leaf: Any) -> bool:
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array, of whatever library, or the shape of one."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 
 def _is_stream(value: Any) -> bool:
     """Whether `value` yields batches: an iterator, a tf.data dataset, a loader; no array, no pytree."""
-    if _is_array(value) or isinstance(value, str | bytes | type):
+    if is_array(value) or isinstance(value, str | bytes | type):
         return False
     return hasattr(value, "__next__") or (
         hasattr(value, "__iter__") and jax.tree_util.all_leaves([value])
@@ -153,7 +283,7 @@ def _is_stream(value: Any) -> bool:
 def _abstract(leaf: Any) -> Any:
     """A leaf as JAX takes it: an array of another library as its shape and type, the rest as it is."""
     ours = jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic
-    if not _is_array(leaf) or isinstance(leaf, ours):
+    if not is_array(leaf) or isinstance(leaf, ours):
         return leaf
     dtype = getattr(leaf.dtype, "as_numpy_dtype", None) or str(leaf.dtype).rpartition(".")[2]
     return jax.ShapeDtypeStruct(tuple(leaf.shape), jax.numpy.dtype(dtype))

@@ -1,56 +1,296 @@
-"""Where a program of JAX begins to train: at a step that it calls with arrays, which is not carried out."""
+"""The step of a program of JAX, found while the program runs: what it calls, with what, and what it trains.
+
+A function that JAX made is looked at when it is called with arrays. One that computes gradients is not
+carried out: the call is noted, and gives back the old state and zeros. So the program goes on to its next
+calls, which show what is state (results that come back as arguments), what is a batch (arrays that are new
+in each call), and which static values change. Any other function is carried out: it prepares data, or makes
+the state.
+"""
 
 import functools
+import os
 import re
 import sys
 import types
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 from unittest import mock
 
-_MAKERS = ("jit", "pmap")  # of functions that are compiled
+from lab_utils.common.source import Place, place
+from lab_utils.dry_run.frontends.caller import caller
+from lab_utils.dry_run.frontends.cells import CannotJudge
+
+CALLS = (
+    3  # of a step, after which the program is ended: its static values and its shapes have shown
+)
+
+# By module: what makes functions that are compiled. Flax's and Equinox's own call JAX's, with other
+# arguments.
+_MAKERS = {
+    "jax": ("jit", "pmap", "shard_map"),
+    "jax.experimental.pjit": ("pjit",),
+    "flax.nnx": ("jit", "pmap"),
+    "equinox": ("filter_jit", "filter_pmap"),
+}
+# What Keras makes for predict and evaluate trains nothing; fit is stopped by itself (fits.py).
 _OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
-_GRADIENTS = ("grad", "value_and_grad")
+_GRADIENTS = ("grad", "value_and_grad")  # of jax, called where nothing is compiled
+MODULES = tuple(_MAKERS)
+_ACCELERATORS = ("tpu", "gpu", "cuda")
 
 
-def without_training(jax: types.ModuleType, met: Callable[[], None], stack: ExitStack) -> None:
-    """Until `stack` is left, functions that the program makes with JAX call `met` before they train.
+@dataclass
+class Step:
+    """A function that may be the program's step, and its calls so far.
 
-    A function that was jitted trains where one of its results takes the place of an argument, as new
-    parameters or gradients do; what jax.grad gives does where it is called with arrays. `met` raises.
+    Attributes:
+        function: what JAX, Flax or Equinox made.
+        where: the line of the function, or of the call where that is not the program's.
+        called_at: the line of its first call.
+        is_jitted: it is compiled as one; False for what jax.grad gives.
+        computes_gradients: False where its results only come back as its arguments.
+        calls: the first few, (positional, keyword) arguments each.
+        pairs: by the number of an array among the arguments, the number of the result that comes back as it.
+        new: the numbers of arrays that are others in each call and no results: the batch.
     """
+
+    function: Any
+    where: Place
+    called_at: Place
+    is_jitted: bool = True
+    computes_gradients: bool = True
+    calls: list[tuple[tuple, dict]] = field(default_factory=list)
+    pairs: dict[int, int] = field(default_factory=dict)
+    new: set[int] = field(default_factory=set)
+    given: list[Any] = field(default_factory=list, repr=False)  # the results of the last call
+
+    @property
+    def name(self) -> str:
+        """As the program calls it."""
+        return self.where.function or getattr(self.function, "__name__", "step")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.where.position})"
+
+
+@dataclass
+class Steps:
+    """The functions of a program that may be its step.
+
+    `named` is the one to judge, if a person says so. `end` ends the program at a call of a step, when enough
+    has been seen; `fed` is called when a function without gradients is found to work on its own results,
+    which may go on for long.
+    """
+
+    end: Callable[[Step], NoReturn]
+    fed: Callable[[], None] = lambda: None
+    named: str = ""
+    found: list[Step] = field(default_factory=list)
+    others: list[Step] = field(default_factory=list)  # that were carried out
+    depth: int = 0  # of calls that JAX or Flax make while they carry out one of the program's
+
+    def chosen(self) -> Step | None:
+        """The step to judge; None where the program called none.
+
+        Raises:
+            CannotJudge: several may be meant, or none has the name that was given.
+        """
+        if self.named:
+            return self._by_name()
+        candidates = [step for step in self.found if step.computes_gradients]
+        candidates = [s for s in candidates if s.is_jitted] or candidates or self.found
+        if len(candidates) > 1:
+            candidates = [step for step in candidates if step.pairs] or candidates
+        if len(candidates) < 2:
+            return next(iter(candidates), None)
+        listed = "\n  ".join(map(str, candidates))
+        raise CannotJudge(
+            f"it has {len(candidates)} steps that may be meant, and one is judged at a time. Name it with "
+            f"--step NAME:\n  {listed}"
+        )
+
+    def _by_name(self) -> Step:
+        for step in self.found:
+            if step.name == self.named:
+                return step
+        names = ", ".join(dict.fromkeys(step.name for step in self.found)) or "none"
+        raise CannotJudge(
+            f"it calls no function {self.named} that JAX made. Those that train are: {names}"
+        )
+
+    def call(self, function: Any, args: tuple, kwargs: dict, *, is_jitted: bool) -> Any:
+        """What a call of the program gives: noted, or carried out."""
+        import jax
+
+        from lab_utils.dry_run.frontends import jax_calls
+
+        leaves = jax.tree.leaves((args, kwargs))
+        if self.depth or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return function(*args, **kwargs)
+        with self._within():
+            kind = self._kind(jax_calls, function, args, kwargs, is_jitted)
+            if kind is None:
+                return self._carried_out(jax_calls, function, args, kwargs, leaves)
+            step = self._step(function, is_jitted)
+            self._note(step, args, kwargs, leaves)
+            if len(step.calls) >= CALLS or not kind:
+                self.end(step)
+            try:
+                results = jax_calls.stand_ins(function, args, kwargs)
+            except Exception:  # of a kind that cannot be made up
+                self.end(step)
+            step.given = jax_calls.arrays(results)
+            return results
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def _kind(
+        self, jax_calls: Any, function: Any, args: tuple, kwargs: dict, is_jitted: bool
+    ) -> bool | None:
+        """True for a call that is noted, False for one at which the program would stop; None for others."""
+        if self.named:
+            is_meant = place(function).function == self.named
+            is_meant |= getattr(function, "__name__", "") == self.named
+            return True if is_meant else None
+        if not is_jitted:
+            return True
+        try:
+            return True if jax_calls.computes_gradients(function, args, kwargs) else None
+        except jax_calls.TRACING_ERRORS:  # no step of the program's comes further than here
+            return False
+        except Exception:  # the call itself will raise it
+            return None
+
+    def _step(self, function: Any, is_jitted: bool) -> Step:
+        """The step of that function; programs make a new function of the same line in each round."""
+        where = place(function) or caller()
+        for step in self.found:
+            if step.function is function or step.where == where:
+                return step
+        self.found.append(Step(function, where, caller(), is_jitted))
+        return self.found[-1]
+
+    def _carried_out(
+        self, jax_calls: Any, function: Any, args: tuple, kwargs: dict, leaves: list[Any]
+    ) -> Any:
+        """The real results, noted where they come back as arguments of the same function."""
+        step = next((step for step in self.others if step.function is function), None)
+        if step is None:
+            step = Step(function, place(function), caller(), computes_gradients=False)
+            step.calls.append(
+                jax_calls.abstract((args, kwargs))
+            )  # what is donated is gone after it
+            self.others.append(step)
+        elif not step.pairs and (pairs := _pairs(leaves, step.given)):
+            is_training = any(jax_calls.is_trained(leaves[n]) for n in pairs)
+            if step.where and is_training:
+                step.pairs, step.new = pairs, _new(leaves, [], pairs)
+                self.found.append(step)
+                self.fed()
+        results = function(*args, **kwargs)
+        step.given = jax_calls.arrays(results)
+        return results
+
+    def _note(self, step: Step, args: tuple, kwargs: dict, leaves: list[Any]) -> None:
+        """Adds a call; where it takes results of the one before, its state stands as in the first call."""
+        import jax
+
+        if not step.calls:
+            step.calls.append((args, kwargs))
+            return
+        first, structure = jax.tree.flatten(step.calls[0])
+        if structure != jax.tree.structure((args, kwargs)):
+            step.calls.append((args, kwargs))
+            return
+        pairs = _pairs(leaves, step.given)
+        if len(step.calls) == 1:
+            step.pairs, step.new = pairs, _new(leaves, first, pairs)
+        whole = [first[n] if n in pairs else leaf for n, leaf in enumerate(leaves)]
+        step.calls.append(jax.tree.unflatten(structure, whole))
+
+
+def _pairs(leaves: list[Any], given: list[Any]) -> dict[int, int]:
+    """By the number of an argument's array the number of the result that it is."""
+    numbers = {id(result): number for number, result in enumerate(given)}
+    return {n: numbers[id(leaf)] for n, leaf in enumerate(leaves) if id(leaf) in numbers}
+
+
+def _new(leaves: list[Any], first: list[Any], pairs: dict[int, int]) -> set[int]:
+    old = set(map(id, first))
+    return {
+        n
+        for n, leaf in enumerate(leaves)
+        if n not in pairs and id(leaf) not in old and getattr(leaf, "ndim", 0)
+    }
+
+
+def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
+    """Gives JAX so many devices of this machine's CPU, which stand for TPUs and GPUs until `stack` is left.
+
+    It keeps its own number if it has started, or if its flags name one. No other host is contacted.
+    """
+    jax.config.update("jax_platforms", "cpu")  # or libtpu would look for a TPU, and take one
+    if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", cores)
+
+    def replace(owner: Any, name: str, function: Callable) -> None:
+        stack.enter_context(mock.patch.object(owner, name, function))
+
+    replace(jax.distributed, "initialize", lambda *_, **__: None)
+    for name in ("devices", "local_devices", "device_count", "local_device_count"):
+        replace(jax, name, _of_the_cpu(getattr(jax, name)))
+
+
+def _of_the_cpu(function: Callable) -> Callable:
+    """As jax.devices and its like, where the devices of a platform that is not here are asked for."""
+
+    @functools.wraps(function)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(None if each in _ACCELERATORS else each for each in args)
+        if kwargs.get("backend") in _ACCELERATORS:
+            kwargs["backend"] = None
+        return function(*args, **kwargs)
+
+    return asked
+
+
+def watch(name: str, module: types.ModuleType, steps: Steps, stack: ExitStack) -> None:
+    """Until `stack` is left, functions that the program makes with the module call `steps` first."""
     watching = [True]
     stack.callback(watching.clear)
 
-    def is_training(function: Any, args: tuple, kwargs: dict) -> bool:
-        leaves = jax.tree.leaves((args, kwargs))
-        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-        return bool(watching) and not traced and _gives_anew(jax, function, args, kwargs)
+    def replace(each: str, *, is_jitted: bool) -> None:
+        if hasattr(module, each):
+            maker = _maker(getattr(module, each), steps, watching, is_jitted)
+            stack.enter_context(mock.patch.object(module, each, maker))
 
-    def is_gradient(function: Any, args: tuple, kwargs: dict) -> bool:
-        leaves = jax.tree.leaves((args, kwargs))
-        return bool(watching) and not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-
-    for names, trains in ((_MAKERS, is_training), (_GRADIENTS, is_gradient)):
-        for name in names:
-            maker = _maker(getattr(jax, name), trains, met)
-            stack.enter_context(mock.patch.object(jax, name, maker))
+    for each in _MAKERS[name]:
+        replace(each, is_jitted=True)
+    for each in _GRADIENTS if name == "jax" else ():
+        replace(each, is_jitted=False)
 
 
-def _maker(make: Callable, trains: Callable[..., bool], met: Callable[[], None]) -> Callable:
+def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) -> Callable:
     """As jax.jit: of a function, or of options only, as a decorator has them."""
 
     @functools.wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
-        result = make(*args, **kwargs)
-        if _OF_KERAS.search(
-            sys._getframe(1).f_code.co_filename
-        ):  # predict before fit trains nothing
+        with steps._within():  # Flax makes its own with JAX's
+            result = make(*args, **kwargs)
+        if _OF_KERAS.search(sys._getframe(1).f_code.co_filename):
             return result
-        if args or "fun" in kwargs:
-            return _Watched(result, trains, met)
-        return lambda function: _Watched(result(function), trains, met)
+        if args or "fun" in kwargs or "f" in kwargs:
+            return _Watched(result, steps, watching, is_jitted)
+        return lambda function: _Watched(result(function), steps, watching, is_jitted)
 
     return made
 
@@ -58,34 +298,18 @@ def _maker(make: Callable, trains: Callable[..., bool], met: Callable[[], None])
 class _Watched:
     """A function that JAX made, in all else as it is."""
 
-    def __init__(self, function: Any, trains: Callable[..., bool], met: Callable[[], None]) -> None:
+    def __init__(self, function: Any, steps: Steps, watching: list[bool], is_jitted: bool) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._trains, self._met = function, trains, met
+        self._function, self._steps = function, steps
+        self._watching, self._is_jitted = watching, is_jitted
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._trains(self._function, args, kwargs):
-            self._met()
-        return self._function(*args, **kwargs)
+        if not self._watching:
+            return self._function(*args, **kwargs)
+        return self._steps.call(self._function, args, kwargs, is_jitted=self._is_jitted)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
-
-
-def _gives_anew(jax: types.ModuleType, function: Any, args: tuple, kwargs: dict) -> bool:
-    """Whether a result has shape and type of an array of floats that it takes: a new value, or a gradient."""
-    shapes = getattr(function, "eval_shape", None) or functools.partial(jax.eval_shape, function)
-    try:
-        results = set(map(_kind, jax.tree.leaves(shapes(*args, **kwargs))))
-    except Exception:  # the call itself will raise it
-        return False
-    taken = set(map(_kind, jax.tree.leaves((args, kwargs))))
-    return any(kind and "float" in kind[1] for kind in taken & results)
-
-
-def _kind(leaf: Any) -> tuple | None:
-    """Shape and type of an array; None for numbers and all else."""
-    shape = getattr(leaf, "shape", ())
-    return (tuple(shape), str(leaf.dtype)) if shape and hasattr(leaf, "dtype") else None

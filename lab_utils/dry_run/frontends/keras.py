@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from lab_utils.common.source import Place, place
+from lab_utils.dry_run.frontends import keras_jax_lines
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
 from lab_utils.estimator import tf
@@ -27,8 +28,8 @@ class KerasWorkload(StepWorkload):
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
         self.where = place(type(model)) or Place(text=model.name)
         kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-        package = "tf_keras" if "tf_keras" in kinds else "keras"
-        self.framework = f"Keras {sys.modules[package].__version__.partition('.')[0]}"
+        self._package = "tf_keras" if "tf_keras" in kinds else "keras"
+        self.framework = f"Keras {sys.modules[self._package].__version__.partition('.')[0]}"
 
     @property
     def trainable(self) -> list[tf.Variable] | None:
@@ -51,4 +52,5 @@ class KerasWorkload(StepWorkload):
             results = model.train_step(data if is_tuple else data[0])
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-        return trace_step(step, self.specs(cores, batch), cores)
+        with keras_jax_lines.shown(sys.modules[self._package]):
+            return trace_step(step, self.specs(cores, batch), cores)

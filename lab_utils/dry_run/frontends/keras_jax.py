@@ -15,8 +15,10 @@ from typing import Any
 
 import jax
 import keras
+import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_jax_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
@@ -25,12 +27,17 @@ from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Program
+from lab_utils.dry_run.program import Api, Comparison, Program
 from lab_utils.dry_run.read import keras_jax as rules_of_keras
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
 
 _SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
+_NOT_READ = (
+    "TPU201 to TPU230 on gradients, metrics and input pipelines, which are read of programs of TensorFlow; "
+    "and evaluation and prediction of the model, which are not lowered."
+)
+_PLAIN = "Fix the error at the line named: it would stop fit on a TPU too."
 _LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
 _PYTHON = (
     "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
@@ -66,10 +73,13 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
+        self.recorded = self.state_argnums = self.batch_argnums = (
+            None  # Keras itself says what is what
+        )
         self.is_pmap, self._effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, LookupError) as error:
             raise TypeError(f"fit does not take these data: {error}") from error
 
     @property
@@ -79,12 +89,12 @@ class KerasJaxWorkload(JaxWorkload):
 
     @property
     def where(self) -> Place:
-        """The line that a finding on the whole step stands at: the program's train_step, class, or fit."""
+        """The line of a finding on the whole step: of the program's own train_step, its fit, or its call."""
         kind = type(self.model)
-        methods = map(inspect.unwrap, (kind.train_step, kind.compute_loss, kind.call))
-        own = (method for method in methods if not is_installed(method.__code__.co_filename))
-        method = next(own, None)
-        return place(method) if method else self.observed.trained_at or Place(text=self.model.name)
+        fit = self.observed.trained_at
+        steps = map(_own_line, (kind.train_step, kind.compute_loss))
+        made = _own_line(kind.call) or Place(text=self.model.name)
+        return next(filter(None, steps), fit or made)
 
     @cached_property
     def inner(self) -> Any:
@@ -151,9 +161,41 @@ class KerasJaxWorkload(JaxWorkload):
         return getattr(layout, "backend_layout", layout)
 
     @cached_property
-    def examples(self) -> list[tuple]:
-        """The arguments of the first calls, as shapes."""
-        return [(self._variables, batch) for batch in map(self._abstract, self.data.first)]
+    def calls(self) -> list[tuple]:
+        """The step with the arguments of the first calls, as shapes."""
+        batches = map(self._abstract, self.data.first)
+        return [(self.step, (self._variables, batch)) for batch in batches]
+
+    @cached_property
+    def state(self) -> list[tuple[int, int]]:
+        """Pairs (number of a variable's array, number of the result that is its new value)."""
+        first = len(self._traces[0].jaxpr.jaxpr.outvars) - len(self._names)
+        return [(number, first + number) for number in range(len(self._names))]
+
+    @cached_property
+    def batch(self) -> set[int]:
+        """The numbers of the arrays that hold examples: all but the variables."""
+        return set(range(len(self._names), len(self._traces[0].jaxpr.jaxpr.invars)))
+
+    def comparison(self, share: int) -> Comparison:
+        """The step for virtual cores of this machine, with the model's own values and its first batch.
+
+        Raises:
+            Incomparable: it cannot be run here.
+        """
+        whole = [variable for part in self._state for variable in part]
+        values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
+        roles = jax_cores.Roles(self.state, self.batch)
+
+        def trace(step: Any, call: tuple) -> Any:
+            with self._as_in_fit():
+                return self._traced(step, (self._variables, self._abstract(call[1])))
+
+        call = values, self.data.first[0]
+        with self._as_in_fit():
+            return jax_cores.comparison(
+                self.step, call, self._traces[0], trace, roles, is_pmap=False, share=share
+            )
 
     def _abstract(self, batch: Any) -> Any:
         def array(leaf: Any) -> Any:
@@ -184,10 +226,10 @@ class KerasJaxWorkload(JaxWorkload):
     def _traces(self) -> list[Any]:
         if self.data.has_strings:
             raise InputUnfit("the batch holds strings")
-        calls = self.examples
+        calls = self.calls
         self._check_layouts()
         with self._as_in_fit(), effects.noted() as self._effects:
-            return [self._traced(call) for call in calls]
+            return [self._traced(*call) for call in calls]
 
     def _check_layouts(self) -> None:
         """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
@@ -207,22 +249,31 @@ class KerasJaxWorkload(JaxWorkload):
         Raises:
             CannotLower: the model cannot be called with the batch, or its train_step is not one of JAX.
         """
-        with self._as_in_fit():
+        if self._not_built is not None:
+            raise self._not_built
+
+    @cached_property
+    def _not_built(self) -> CannotLower | None:
+        """Why the variables cannot be made; None when they are. A second try would fail elsewhere."""
+        copies = _keras.one_copy() if self.data.keeps_one_copy else nullcontext()
+        with self._as_in_fit(), copies:
             try:
                 _keras.build(self.model, self.data.first[0])
             except Exception as error:  # whatever the program's call raises
                 # Keras hides what a model's call raises behind advice on how to build it.
                 hidden = isinstance(error, RuntimeError) and error.__context__
-                raise self._refusal(hidden or error) from error
+                return self._refusal(hidden or error)
         try:
             inspect.signature(self.model.train_step).bind((), ())
         except TypeError as error:
-            raise NotJax(error, place(type(self.model).train_step), _SIGNATURE) from error
+            return NotJax(error, place(type(self.model).train_step), _SIGNATURE)
+        return None
 
     def _refusal(self, error: Exception) -> CannotLower:
-        if reason := process.newer_jax():
-            return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
-        refused = NotJax(error, self.where, _PYTHON)
+        if process.newer_jax() or "not found for platform tpu" in str(error):
+            return super()._refusal(error)
+        of_jax = type(error).__module__.startswith("jax")
+        refused = NotJax(error, self.where, _PYTHON if of_jax else _PLAIN)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 
@@ -231,14 +282,18 @@ class KerasJaxWorkload(JaxWorkload):
         findings = list(self._findings(cores))
         try:
             findings += self._of_model(cores)
-            of_jaxpr, sentences = super().read(traces, cores)
+            of_jaxpr, _ = super().read(traces, cores)
         except (CannotLower, InputUnfit) as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
             if not findings and not refused:
                 raise
             findings += [refused] if refused else []
-            return findings, ["TPU240 to TPU244: the step could not be traced."]
-        return [*findings, *of_jaxpr, *self._effects], sentences
+            return findings, [_NOT_READ, "TPU240 to TPU244: the step could not be traced."]
+        return [*findings, *of_jaxpr, *self._effects], [_NOT_READ, *self._not_known()]
+
+    def _not_known(self) -> Iterator[str]:
+        if self.data.is_pipeline and self.data.rest is None:
+            yield "Whether the last batch of an epoch is shorter than the others (TPU243, TPU250)."
 
     def _findings(self, cores: int) -> Iterator[Finding]:
         axis = self.distribution.batch_dim_name if self.distribution else ""
@@ -301,6 +356,12 @@ class KerasJaxWorkload(JaxWorkload):
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The batches as fit reads them."""
         return nullcontext((_Sizes(self.data) if self.data.is_pipeline else None, None))
+
+
+def _own_line(method: Any) -> Place:
+    """Where a method is defined; NOWHERE where Keras, or another package, defines it."""
+    function = inspect.unwrap(method)
+    return NOWHERE if is_installed(function.__code__.co_filename) else place(function)
 
 
 class _Sizes:

@@ -12,10 +12,12 @@ import jax
 import numpy as np
 
 from lab_utils.dry_run.elsewhere import Elsewhere
+from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
 
+_MOST_IN_32_BITS = 2**31 - 1
 _NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
 
 
@@ -28,6 +30,7 @@ class FitData:
             has them.
         distribution: the keras.distribution that was set at the call.
         is_pipeline: they are read batch by batch; else they are one batch.
+        keeps_one_copy: the program was run with one copy of each variable, whatever its layout.
     """
 
     x: Any
@@ -40,6 +43,7 @@ class FitData:
     validation_split: float = 0.0
     distribution: Any = None
     is_pipeline: bool = True
+    keeps_one_copy: bool = False
 
     @classmethod
     def of(cls, data: Any, distribution: Any) -> "FitData":
@@ -96,6 +100,15 @@ class FitData:
         return any(getattr(leaf.dtype, "kind", "") in "USO" for leaf in leaves)
 
     @cached_property
+    def beyond_32_bits(self) -> int:
+        """The largest integer of the first batches that JAX cuts, as it has no 64 bits; 0 for none."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.first)]
+        wide = [leaf for leaf in leaves if leaf.dtype.kind in "iu" and leaf.dtype.itemsize == 8]
+        largest = max((int(np.abs(leaf).max()) for leaf in wide if leaf.size), default=0)
+        is_cut = largest > _MOST_IN_32_BITS and not jax.config.jax_enable_x64
+        return largest if is_cut else 0
+
+    @cached_property
     def _first_few(self) -> list[Any]:
         with contextlib.closing(iter(self)) as epoch:
             return list(itertools.islice(epoch, FEW))
@@ -146,6 +159,8 @@ class FitData:
         if hasattr(self.x, "num_batches"):  # a PyDataset: its last batch may have been its first
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
+        if hasattr(self.x, "element_spec"):
+            return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:
                 return self.adapter.partial_batch_size if self.adapter.has_partial_batch else 0

@@ -1,4 +1,4 @@
-"""The line where a program makes each layer of a Keras model: JAX then names it for what the layer computes.
+"""The line where a program makes each layer of a Keras model: it is then named for what the layer computes.
 
 The layers that Keras brings are called from Keras alone: no line of the program is on the stack.
 """
@@ -25,7 +25,8 @@ _patterns: dict[int, tuple[Any, dict[str, Place]]] = {}
 
 def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
     """Until `stack` is left, it is noted where the program makes what Keras computes with."""
-    new = keras.Operation.__new__  # Keras reads the signature of __init__
+    kind = _computing(keras)[-1]
+    new = kind.__new__  # Keras reads the signature of __init__
 
     def noted(kind: type, *arguments: Any, **options: Any) -> Any:
         made = new(kind, *arguments, **options)
@@ -36,7 +37,9 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
             _made[made] = frame.f_code.co_filename, frame.f_lineno
         return made
 
-    stack.enter_context(mock.patch.object(keras.Operation, "__new__", staticmethod(noted)))
+    stack.enter_context(mock.patch.object(kind, "__new__", staticmethod(noted)))
+    if not hasattr(keras, "distribution"):
+        return
     set_layout = keras.distribution.LayoutMap.__setitem__
 
     def noted_layout(self: Any, key: str, layout: Any) -> None:
@@ -45,6 +48,11 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
 
     layouts = mock.patch.object(keras.distribution.LayoutMap, "__setitem__", noted_layout)
     stack.enter_context(layouts)
+
+
+def _computing(keras: types.ModuleType) -> tuple[type, ...]:
+    """The classes of what Keras calls to compute, the most general last: in Keras 2 layers only."""
+    return (keras.Layer, keras.Operation) if hasattr(keras, "Operation") else (keras.layers.Layer,)
 
 
 def of_patterns(layout_map: Any) -> dict[str, Place]:
@@ -62,7 +70,7 @@ def of(made: Any) -> Place:
 def shown(keras: types.ModuleType) -> Iterator[None]:
     """Context manager: what a layer computes stands at the line that made it."""
     with contextlib.ExitStack() as stack:
-        for owner in (keras.Layer, keras.Operation):
+        for owner in _computing(keras):
             call = _at_its_line(owner.__call__)
             stack.enter_context(mock.patch.object(owner, "__call__", call))
         yield

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
+from lab_utils.dry_run.elsewhere import OWN_COPY
+from lab_utils.dry_run.frontends import jax_runs
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
@@ -40,12 +42,12 @@ def workload_of(
     data: Any,
     *,
     topology: str,
-    mesh_axes: Mapping[str, int] | None = None,
+    of_jax: Mapping[str, Any] | None = None,
     **inputs: Any,
 ) -> Workload:
     """What `subject` and `data` are to the stages; `inputs` are a TPUEstimator's other input functions.
 
-    A JAX step is laid on `topology`, with the sizes of `mesh_axes`.
+    A JAX step is laid on `topology`, with what `of_jax` says of it: mesh_axes, state_argnums, batch_argnums.
 
     Raises:
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
@@ -55,12 +57,12 @@ def workload_of(
         return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
         if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
-            raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
+            raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
         raise PlainEstimator(subject)
     if package := _keras_of(subject):
         backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
         if backend == "jax":
-            return _keras_on_jax(subject, data, topology, mesh_axes)
+            return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
         if backend != "tensorflow":
             raise TypeError(f"{HOW}; this Keras model runs on {backend}")
         return KerasWorkload(subject, data)
@@ -68,7 +70,7 @@ def workload_of(
         _require_jax()
         from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
-        return JaxWorkload(subject, data, topology, mesh_axes)
+        return JaxWorkload(subject, data, topology, **(of_jax or {}))
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
@@ -104,6 +106,8 @@ def is_jax(subject: Any, data: Any) -> bool:
         return False
     while isinstance(subject, functools.partial):
         subject = subject.func
+    if isinstance(data, jax_runs.Step):
+        return True
     kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
     # What jax.pmap gives is a plain function that has this method.
     return hasattr(subject, "lower") or any(kind.__module__.split(".")[0] in _JAX for kind in kinds)

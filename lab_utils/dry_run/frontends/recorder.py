@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest import mock
 
 from lab_utils.common import source
+from lab_utils.common.figures import counted
 from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
-from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.private.tpu_estimator import NO_HOST
@@ -36,10 +36,12 @@ PATIENCE = 60  # seconds from a call of the Estimator to the next
 _COLAB = "colab.dry-run.invalid:8470"  # of the TPU that programs for Colab are given: no such host exists
 
 
-def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
+def record(
+    program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8, step: str = ""
+) -> Recording:
     """Runs a program with its own `arguments`, as `python file arguments` or `python -m module` would.
 
-    A TPUStrategy that it makes has `cores` replicas.
+    A TPUStrategy that it makes has `cores` replicas. `step` names the function of JAX to judge.
 
     Raises:
         CannotJudge: it ended before any call, or trains in another way; or an .ipynb file holds no cells.
@@ -56,7 +58,8 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
     with recording(cores) as calls, ExitStack() as stack:
         stack.enter_context(progress(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit))
-        stack.enter_context(_jax_met(calls, stack))
+        steps, met = _jax_met(calls, cores, step, stack)
+        stack.enter_context(met)
         if b"google.colab" in text:
             colab.stand_in()
         if b"COLAB_TPU_ADDR" in text:
@@ -77,25 +80,26 @@ def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8)
         except Enough as enough:
             calls.after = str(enough)
         except SystemExit as end:
-            if not calls.calls and end.code not in (None, 0):
+            if not (calls.calls or steps.found) and end.code not in (None, 0):
                 raise
         except (cells.CannotJudge, KeyboardInterrupt):
             raise
         except (
             BaseException
         ) as error:  # results of calls that did nothing may well break what follows
-            if not calls.calls:
+            if not (calls.calls or steps.found):
                 raise
             calls.after = (
                 "it failed, perhaps since those calls did nothing: "
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
+    calls.note_steps(steps)
     if calls.fit:
         calls.later_trainings = trainings.others(path, calls.trained_at)
     if not calls.calls:
         raise cells.CannotJudge(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, fit on a Keras "
-            f"model, or strategy.run: {_advice(calls, calls.other_program or shell.program)}"
+            f"model, strategy.run, or a step of JAX: {_advice(calls, calls.other_program or shell.program)}"
         )
     return calls
 
@@ -107,31 +111,40 @@ def _advice(calls: Recording, program: str) -> str:
             f"it starts {program}, and what trains there cannot be seen: give --main that program"
         )
     if calls.imports_jax:
-        return _FOR_JAX
+        return (
+            "it uses JAX, and it called no function of jax.jit, jax.pmap or jax.grad that trains. Compile "
+            "the whole step with jax.jit, or name its function with --step NAME if it is compiled; or write "
+            "a function that returns (step, (state, batch)), with arrays or their shapes, and name it as "
+            "FILE.py:function"
+        )
     return "give the flags that make it train after `--`"
 
 
-_FOR_JAX = (
-    "a program of JAX is judged by its step. Write a function that returns (step, (state, batch)), with "
-    "arrays or their shapes, and name it as FILE.py:function"
-)
+def _jax_met(
+    calls: Recording, cores: int, named: str, stack: ExitStack
+) -> tuple[jax_runs.Steps, contextlib.AbstractContextManager[None]]:
+    """The steps of a program of JAX, and a context manager that finds them.
 
+    JAX has as many devices of this machine's CPU as the topology has cores.
+    """
 
-def _jax_met(calls: Recording, stack: ExitStack) -> contextlib.AbstractContextManager[None]:
-    """A context manager: where a program begins to train with JAX, that is the end of it."""
-
-    def met() -> None:
-        if calls.calls:
-            raise Enough("it computes with JAX")
-        raise cells.CannotJudge(
-            f"it trains with JAX, and --main stops there: {_FOR_JAX}\n  at {caller()}"
+    def end(step: jax_runs.Step) -> NoReturn:
+        raise Enough(
+            f"it was stopped at {counted(len(step.calls), 'call')} of {step}, none of them carried out"
         )
 
-    def imported(jax: types.ModuleType) -> None:
-        calls.imports_jax = True
-        jax_runs.without_training(jax, met, stack)
+    steps = jax_runs.Steps(end, fed=lambda: calls.on_call(), named=named)
 
-    return on_import({"jax": imported})
+    def imported(name: str) -> Callable[[types.ModuleType], None]:
+        def action(module: types.ModuleType) -> None:
+            if name == "jax":
+                calls.imports_jax = True
+                jax_runs.stand_in(module, cores, stack)
+            jax_runs.watch(name, module, steps, stack)
+
+        return action
+
+    return steps, on_import({name: imported(name) for name in jax_runs.MODULES})
 
 
 def _restore_streams(*before: Any) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ class Scope:
             if not any(each.known() is model for each in self._models):
                 self._models.append(_Model(weakref.ref(model), maker(model), self._depth > 0))
 
+        noted.__signature__ = inspect.signature(
+            init
+        )  # which Keras 3 reads, and not the wrapped one's
         return noted
 
     def outside(self, model: Any = None) -> Place:
@@ -91,4 +95,7 @@ def _weights(model: Any) -> list[Any]:
         weights = model.weights if model is not None else []
     except ValueError:
         return []
-    return [each if isinstance(each, tf.Variable) else each.value for each in weights]
+    own = [
+        each if isinstance(each, tf.Variable) else getattr(each, "value", None) for each in weights
+    ]
+    return [each for each in own if each is not None]  # a vocabulary is none, and stands among them

@@ -1,24 +1,22 @@
 """The learner's lines behind what a run of a step finds: a loss that is not finite, cores that differ."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes, ancestors
 from lab_utils.dry_run.lower.graph_def import compute, prune, rename_functions, without
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Role
 from lab_utils.estimator import tf, v1
 
-_WRITES = re.compile(r"Assign\w*VariableOp|Resource(Scatter|Apply|SparseApply)\w*")
-
 
 def place_of_write(handle: tf.Tensor) -> Place:
     """Where the variable of this handle gets a new value, after its initial one; NOWHERE if it does not."""
-    writes = [op for op in handle.consumers() if _WRITES.match(op.type)]
+    writes = [op for op in handle.consumers() if op_table.writes_variable(op.type)]
     initial = f"{handle.op.name}/Assign"
     return next((place(op) for op in writes if op.name != initial), NOWHERE)
 

@@ -21,6 +21,10 @@ _RANDOM = re.compile(
     r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
 )
 
+_WRITES = re.compile(
+    r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
+)
+
 
 @cache
 def _table() -> dict[str, Any]:
@@ -46,6 +50,11 @@ def has_op(op: str) -> bool:
 def is_random(op: str) -> bool:
     """Whether ops of this type draw random numbers."""
     return bool(_RANDOM.fullmatch(op))
+
+
+def writes_variable(op: str) -> bool:
+    """Whether ops of this type change a variable, their first input."""
+    return bool(_WRITES.fullmatch(op))
 
 
 def is_kind(op: str, kind: str) -> bool:

@@ -1,10 +1,11 @@
 """The process that imports JAX: `python -m lab_utils.dry_run.private.child FOLDER`.
 
-It reads FOLDER/request.json, does one job ("compile" or "run"), writes FOLDER/result.json,
+It reads FOLDER/request.json, does one job ("compile", "run" or "run_jax"), writes FOLDER/result.json,
 and prints a line of progress at a time. It never imports TensorFlow. See process.py for its parent.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -17,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
+
+_Arrays = dict[str, np.ndarray]
 
 
 def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -42,30 +45,58 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {"runs": [_run_one(run, folder) for run in request["runs"]]}
+    """Executes programs.
 
-
-def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Executes a program for each of its batches, on one virtual core for each replica."""
+    "moved" is the norm of what a program changes of its trained variables, and "apart" that of their
+    difference from those of the first program.
+    """
     import jax
 
     from lab_utils.dry_run.private import jax as _jax
 
     jax.config.update("jax_enable_x64", True)  # the global step is an int64
-    devices = jax.devices("cpu")[: request["cores"]]
-    inputs, outputs = request["inputs"], request["outputs"]
+
+    @functools.cache
+    def executable(file: str, cores: int) -> Any:
+        print(f"compiling for {counted(cores, 'virtual core')}", flush=True)
+        hlo = (folder / file).read_bytes()
+        return _jax.compile_hlo(hlo, jax.devices("cpu")[:cores], load=True)
+
+    runs, first = [], None
+    for run in request["runs"]:
+        steps, start, end = _run_one(run, folder, executable(run["hlo"], run["cores"]))
+        first = end if first is None else first
+        runs.append(
+            {"steps": steps, "moved": _distance(end, start), "apart": _distance(end, first)}
+        )
+    return {"runs": runs}
+
+
+def _run_one(
+    run: dict[str, Any], folder: Path, executable: Any
+) -> tuple[list[dict[str, Any]], _Arrays, _Arrays]:
+    """Executes a program for each of its batches, on one virtual core for each replica.
+
+    Returns:
+        what each step did, and what the trained variables of core 0 were at first and in the end.
+    """
+    import jax
+
+    from lab_utils.dry_run.private import jax as _jax
+
+    devices = jax.devices("cpu")[: run["cores"]]
+    inputs, outputs = run["inputs"], run["outputs"]
     virtual_cores = counted(len(devices), "virtual core")
-    print(f"compiling for {virtual_cores}", flush=True)
-    executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
     arguments: list[Any] = [None] * len(inputs)
     with np.load(folder / "values.npz") as values:
         for number, spec in enumerate(inputs):
             if spec["name"] in values:
                 array = _array(values[spec["name"]], spec)
                 arguments[number] = [jax.device_put(array, device) for device in devices]
+    start = _trained(outputs, inputs, arguments)
     steps = []
-    for step, batch in enumerate(request["batches"], 1):
-        print(f"step {step} of {len(request['batches'])} on {virtual_cores}", flush=True)
+    for step, batch in enumerate(run["batches"], 1):
+        print(f"step {step} of {len(run['batches'])} on {virtual_cores}", flush=True)
         with np.load(folder / batch) as arrays:
             for key in arrays:
                 number = int(key)
@@ -79,7 +110,83 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         for output, cores in zip(outputs, results, strict=True):
             if output["role"] == "variable":
                 arguments[output["input"]] = cores
-    return {"steps": steps}
+    return steps, start, _trained(outputs, inputs, arguments)
+
+
+def _trained(
+    outputs: list[dict[str, Any]], inputs: list[dict[str, Any]], arguments: list[list[Any]]
+) -> _Arrays:
+    """The trained variables that a program changes, as core 0 has them."""
+    numbers = [output["input"] for output in outputs if output["role"] == "variable"]
+    trained = [number for number in numbers if inputs[number]["trainable"]]
+    return {inputs[number]["name"]: np.asarray(arguments[number][0]) for number in trained}
+
+
+def _distance(some: _Arrays, others: _Arrays) -> float:
+    """The Euclidean norm of the difference of the arrays that both have, taken together."""
+    both = some.keys() & others.keys()
+    differences = (some[name].astype(np.float64) - others[name] for name in sorted(both))
+    return float(sum(float(np.vdot(part, part)) for part in differences) ** 0.5)
+
+
+def _run_jax(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Executes steps that jax.export serialized, each for `steps` steps from its own values."""
+    import jax
+
+    jax.config.update("jax_enable_x64", request["x64"])
+    return {"runs": [_run_exported(run, request, folder) for run in request["runs"]]}
+
+
+def _run_exported(
+    run: dict[str, Any], request: dict[str, Any], folder: Path
+) -> list[dict[str, Any]]:
+    """What each step did to the state, by name, and its losses."""
+    import jax
+
+    exported = jax.export.deserialize(bytearray((folder / run["blob"]).read_bytes()))
+    virtual_cores = counted(run["cores"], "virtual core")
+    print(f"compiling for {virtual_cores}", flush=True)
+    options = {}
+    if run["cores"] > 1:
+        names, sizes, types = zip(*run["mesh"], strict=True)
+        devices = np.array(jax.devices("cpu")[: run["cores"]]).reshape(sizes)
+        kinds = tuple(jax.sharding.AxisType[name] for name in types)
+        mesh = jax.sharding.Mesh(devices, names, axis_types=kinds)
+        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        options["in_shardings"] = tuple(each or whole for each in exported.in_shardings_jax(mesh))
+    call = jax.jit(exported.call, **options)
+    with np.load(folder / run["values"]) as arrays:
+        arguments = [_array(arrays[str(n)], spec) for n, spec in enumerate(run["specs"])]
+    reports = []
+    for step in range(1, request["steps"] + 1):
+        print(f"step {step} of {request['steps']} on {virtual_cores}", flush=True)
+        results = list(map(np.asarray, call(*arguments)))
+        reports.append(_changes(request, arguments, results))
+        pairs = [(slot["argument"], slot["result"]) for slot in request["slots"]]
+        if any(arguments[old].dtype != results[new].dtype for old, new in pairs):
+            break  # another program takes it
+        for old, new in pairs:
+            arguments[old] = results[new]
+    return reports
+
+
+def _changes(
+    request: dict[str, Any], old: list[np.ndarray], new: list[np.ndarray]
+) -> dict[str, Any]:
+    report: dict[str, Any] = {"losses": {}, "state": {}}
+    for number, name in request["losses"]:
+        report["losses"][name] = [float(value) for value in np.ravel(new[number])]
+    for slot in request["slots"]:
+        before, after = old[slot["argument"]], new[slot["result"]]
+        if after.dtype.kind in "biu" or not after.size:
+            continue
+        if request["is_mapped"]:  # those of the first core
+            before, after = before[:1], after[:1]
+        before, after = before.astype(np.float64), after.astype(np.float64)
+        change = float(np.linalg.norm(after - before))
+        finite = bool(np.isfinite(after).all())
+        report["state"][slot["name"]] = {"change": change if finite else 0.0, "finite": finite}
+    return report
 
 
 def _array(flat: np.ndarray, spec: dict[str, Any], cores: int | None = None) -> np.ndarray:
@@ -128,7 +235,7 @@ def main(folder: Path) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    jobs = {"compile": _compile, "run": _run}
+    jobs = {"compile": _compile, "run": _run, "run_jax": _run_jax}
     result = jobs[request["job"]](request, folder)
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 

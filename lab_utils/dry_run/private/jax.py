@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src import debugging, shard_map
 from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import xla_client
 from jax._src.lib.mlir import ir
@@ -49,6 +50,16 @@ class Wish:
 def is_callback(equation: Any) -> bool:
     """Whether an equation of a jaxpr calls Python on the host."""
     return any(part in equation.primitive.name for part in _CALLBACKS)
+
+
+def is_of_gradient(equation: Any) -> bool:
+    """Whether reverse-mode differentiation made an equation of a jaxpr."""
+    return "transpose(" in str(equation.source_info.name_stack)
+
+
+def prints(equation: Any) -> bool:
+    """Whether an equation of a jaxpr only shows values: jax.debug.print, jax.debug.callback."""
+    return "debug" in equation.primitive.name
 
 
 def place(equation: Any) -> Place:
@@ -104,7 +115,7 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
 
 def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:
     """Shape and type of an array as the compiler sees it."""
-    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+    if is_key(aval):
         aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
     return tuple(aval.shape), str(aval.dtype)
 
@@ -115,6 +126,138 @@ def trees(traced: Any) -> tuple[Any, Any]:
     `args_info` and `out_info` build objects of the caller's classes, which may take nothing but arrays.
     """
     return traced._in_tree, getattr(traced, "out_tree", None) or traced._out_tree  # before jax 0.8
+
+
+def result_names(traced: Any) -> list[str]:
+    """A name for each result: its place in what the step returns, "[1]['loss']", as far as it is known."""
+    _, results = trees(traced)
+    count = len(traced.jaxpr.jaxpr.outvars)
+    try:
+        paths, _ = jax.tree_util.tree_flatten_with_path(
+            jax.tree.unflatten(results, range(results.num_leaves))
+        )
+        names = [jax.tree_util.keystr(path) for path, _ in paths]
+    except Exception:  # the caller's classes may take nothing but arrays
+        names = []
+    return names if len(names) == count else [""] * count
+
+
+def devices_of(traced: Any) -> int:
+    """How many devices a traced step works on."""
+    return max(
+        [1, *(mesh.size for mesh in _meshes(traced.jaxpr.jaxpr)), *_argument_devices(traced)]
+    )
+
+
+def _argument_devices(traced: Any) -> Iterator[int]:
+    for sharding in traced._params.get("in_shardings") or ():
+        if isinstance(sharding, jax.sharding.Sharding):
+            yield len(sharding.device_set)
+
+
+def _meshes(jaxpr: Any) -> Iterator[Any]:
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "shard_map":
+            yield equation.params["mesh"]
+        for value in equation.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                body = getattr(part, "jaxpr", part)
+                if hasattr(body, "eqns"):
+                    yield from _meshes(body)
+
+
+@contextmanager
+def on_one_device() -> Iterator[None]:
+    """Context manager: what jax.shard_map maps is traced for a mesh of one device, whatever mesh it names."""
+    real = shard_map.shard_map_p.bind
+
+    def bind(*arguments: Any, mesh: Any, **parameters: Any) -> Any:
+        first = np.array(jax.devices()[:1]).reshape((1,) * len(mesh.axis_names))
+        one = jax.sharding.Mesh(first, mesh.axis_names, axis_types=mesh.axis_types)
+        return real(*arguments, mesh=one, **parameters)
+
+    with _bound_otherwise({shard_map.shard_map_p: bind}):
+        yield
+
+
+@contextmanager
+def printing_left_out() -> Iterator[None]:
+    """Context manager: what is traced leaves out jax.debug.print and jax.debug.callback."""
+    primitives = (debugging.debug_callback_p, debugging.debug_print_p)
+    with _bound_otherwise(dict.fromkeys(primitives, lambda *arguments, **parameters: [])):
+        yield
+
+
+@contextmanager
+def _bound_otherwise(functions: dict[Any, Any]) -> Iterator[None]:
+    jax.clear_caches()  # which hold what was traced before
+    for primitive, function in functions.items():
+        primitive.bind = function
+    try:
+        yield
+    finally:
+        for primitive in functions:
+            del primitive.bind
+        jax.clear_caches()
+
+
+def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
+    """The step for this machine's CPU, serialized: a function of its arrays, keys as their numbers.
+
+    With it the axes of its mesh: name, size and type; none for a step of one device.
+
+    Raises:
+        Exception: whatever JAX cannot export.
+    """
+    jaxpr, variables = traced.jaxpr, traced.jaxpr.jaxpr.invars
+    impls = [key_kind(var.aval) if is_key(var.aval) else None for var in variables]
+
+    def of_arrays(*arrays: Any) -> list[Any]:
+        whole = [
+            array if impl is None else jax.random.wrap_key_data(array, impl=impl)
+            for array, impl in zip(arrays, impls, strict=True)
+        ]
+        results = jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *whole)
+        return [jax.random.key_data(each) if is_key(each) else each for each in results]
+
+    shapes = [jax.ShapeDtypeStruct(*_numbers(variable.aval)) for variable in variables]
+    shardings = _export_shardings(traced)
+    options = {"in_shardings": shardings} if shardings else {}
+    step = jax.jit(of_arrays, **options)
+    blob = jax.export.export(step, platforms=["cpu"])(*shapes).serialize()
+    meshes = [shardings[0].mesh] if shardings else []
+    return bytes(blob), [
+        (name, size, kind.name)
+        for mesh in meshes
+        for (name, size), kind in zip(mesh.shape.items(), mesh.axis_types, strict=True)
+    ]
+
+
+def _export_shardings(traced: Any) -> tuple[Any, ...]:
+    """A sharding for each argument of a step of several devices: its own, or copies on all of them."""
+    variables = traced.jaxpr.jaxpr.invars
+    given = traced._params.get("in_shardings") or ()
+    named = [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
+    named = named if len(named) == len(variables) else [None] * len(variables)
+    meshes = [each.mesh for each in named if each] or list(_meshes(traced.jaxpr.jaxpr))
+    if not meshes or meshes[0].size == 1:
+        return ()
+    mesh = meshes[0]
+    if not isinstance(mesh, jax.sharding.Mesh):  # it names no devices
+        devices = np.array(jax.devices()[: mesh.size]).reshape(tuple(mesh.shape.values()))
+        mesh = jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
+    copies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    return tuple(each or copies for each in named)
+
+
+def is_key(aval: Any) -> bool:
+    """Whether an array, or the shape of one, is of random keys."""
+    return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
+
+
+def key_kind(aval: Any) -> str:
+    """The generator of a random key, by the name that jax.random takes: "threefry2x32"."""
+    return aval.dtype._impl.name
 
 
 def wishes(traced: Any) -> dict[int, Wish]:
@@ -190,6 +333,13 @@ def compile_hlo(hlo: bytes, devices: list[Any], *, load: bool) -> Any:
     # The one op of the old dialect that the parser refuses; the barrier does the same: nothing.
     text = text.replace("mhlo.copy", "stablehlo.optimization_barrier")
     return _compile(text, devices, _options(len(devices), 1), load=load)
+
+
+def hlo_of(stablehlo: str) -> bytes:
+    """A serialized HloModuleProto of a program as `jax.jit(...).lower(...).as_text()` gives it."""
+    convert = xla_client._xla.mlir.mlir_module_to_xla_computation
+    computation = convert(stablehlo, use_tuple_args=False, return_tuple=True)
+    return computation.as_serialized_hlo_module_proto()
 
 
 def compile_partitioned(stablehlo: str, devices: list[Any]) -> Any:

@@ -5,7 +5,7 @@ moved. Keras is imported where a function is called: the program has chosen its 
 """
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
@@ -52,11 +52,10 @@ def layers(model: Any) -> list[Any]:
 
 
 @contextmanager
-def one_copy(of_tpu: Callable[[str], str]) -> Iterator[None]:
+def one_copy() -> Iterator[None]:
     """Context manager: variables and batches lie on one device, whatever their layouts, which they keep.
 
-    Eight virtual devices would hold eight copies of a large model. `of_tpu` gives the name of the device
-    here that stands for one of a TPU, such as "cpu:3" for "tpu:3".
+    Eight virtual devices would hold eight copies of a large model. "cpu:3" stands for "tpu:3".
     """
     placing = importlib.import_module("keras.src.backend.jax.distribution_lib")
     variables = importlib.import_module("keras.src.backend.jax.core")
@@ -67,7 +66,7 @@ def one_copy(of_tpu: Callable[[str], str]) -> Iterator[None]:
         return distribute(tensor, layout) if isinstance(tensor, jax.core.Tracer) else tensor
 
     def found(name: Any) -> Any:
-        return find(of_tpu(name) if isinstance(name, str) else name)
+        return find(name.replace("tpu", "cpu", 1) if isinstance(name, str) else name)
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(placing, "distribute_tensor", here))

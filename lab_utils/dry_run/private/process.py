@@ -14,8 +14,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,8 @@ Answer = Callable[[Progress | None], tuple[dict[str, Any], bool]]
 
 
 # The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
-# 0.9.2 and 0.10.2; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is taken on trust.
-OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.10.2"
+# 0.9.2, 0.10.2 and 0.12.0.1; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is trusted.
+OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.12.0"
 _RANGE = f"jax {OLDEST_JAX} to {NEWEST_JAX}"
 
 
@@ -47,6 +49,20 @@ class CompilerMissing(RuntimeError):
 
 class ChildFailed(RuntimeError):
     """The child process ended without a result; the message holds the last lines that it wrote."""
+
+
+# A line of a traceback that names the exception; XLA's own messages go on after it.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
+
+
+def exception_line(error: ChildFailed) -> str:
+    """The line of what the child said last that names its exception, else its last line."""
+    lines = str(error).splitlines()
+    return next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
+
+
+class TookTooLong(RuntimeError):
+    """The child process was ended when the time was up that a person gave it; the message says so."""
 
 
 class NoRoom(RuntimeError):
@@ -97,11 +113,25 @@ def require(*packages: str) -> None:
         raise CompilerMissing(f"jax {installed} is too old for the dry run, {_RANGE}. {advice}")
 
 
+_limit: ContextVar[float | None] = ContextVar("seconds for a compilation", default=None)
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Context manager: a compilation that takes longer is ended, and raises TookTooLong; None: no limit."""
+    token = _limit.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
 class Running:
     """A job in a process of its own that was started; `result` waits for it."""
 
     def __init__(self, folder: Path, cores: int) -> None:
-        self._folder = folder
+        self._folder, self._limit, self._is_late = folder, 0.0, False
+        self._clock: threading.Timer | None = None
         with (folder / "errors.txt").open("wb") as errors:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", CHILD, str(folder)],
@@ -113,18 +143,31 @@ class Running:
                 errors="replace",
             )
 
+    def end_after(self, seconds: float) -> None:
+        """Ends the process after so many seconds, unless the job is done before."""
+        self._limit, self._clock = seconds, threading.Timer(seconds, self._end_late)
+        self._clock.daemon = True
+        self._clock.start()
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        self._child.kill()
+
     def result(self, progress: Progress | None = None) -> dict[str, Any]:
         """Waits for the job; its result.
 
         Raises:
             ChildFailed: it ended without a result.
             NoRoom: so it did, for want of memory or disk here.
+            TookTooLong: it was ended at its limit.
         """
         for line in self._child.stdout:
             if progress:
                 progress(line.strip())
         code = self._child.wait()
         answer = self._folder / "result.json"
+        if code and self._is_late:
+            raise TookTooLong(f"not compiled within {self._limit:g} s")
         if code or not answer.exists():
             errors = (self._folder / "errors.txt").read_text(errors="replace").strip()
             last = "\n".join(errors.splitlines()[-30:])
@@ -133,6 +176,8 @@ class Running:
 
     def end(self) -> None:
         """Ends the process where it still runs."""
+        if self._clock is not None:
+            self._clock.cancel()
         self._child.kill()
         self._child.wait()
         self._child.stdin.close()
@@ -153,6 +198,8 @@ def start_job(
             (folder / file).write_bytes(content)
         (folder / "request.json").write_text(json.dumps({"job": job} | request), encoding="utf-8")
         running = Running(folder, cores)
+        if job == "compile" and (limit := _limit.get()) is not None:
+            running.end_after(limit)
         try:
             yield running
         finally:
@@ -174,7 +221,7 @@ def answering(
 
     Raises:
         CompilerMissing: a package is not installed here.
-        ChildFailed, NoRoom: the process ended without a result (what waits raises it).
+        ChildFailed, NoRoom, TookTooLong: the process ended without a result (what waits raises it).
     """
     contents = [part for name in sorted(files) for part in (name, files[name])]
     name = cache.key(job, request, *contents, versions())

@@ -200,6 +200,18 @@ def inputs_of_dataset(dataset: Any) -> list[Any]:
     return list(dataset._inputs())
 
 
+def batches_of_dataset(dataset: Any) -> tuple[int | None, bool]:
+    """The size of the batches that a dataset makes, and whether it drops a shorter last one.
+
+    (None, False) for a dataset of another kind, or where they are not constant.
+    """
+    size, drops = (getattr(dataset, name, None) for name in ("_batch_size", "_drop_remainder"))
+    if size is None or drops is None:
+        return None, False
+    size, drops = map(tf.get_static_value, (size, drops))
+    return None if size is None else int(size), bool(drops)
+
+
 def functions_of_dataset(dataset: Any) -> list[Any]:
     """The graphs of the functions that a dataset calls by itself: to map, to filter, to generate."""
     functions = (getattr(value, "function", None) for value in vars(dataset).values())

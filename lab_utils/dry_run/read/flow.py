@@ -1,7 +1,8 @@
 """One replica's program as READ sees it: its live ops, its functions, and how values flow to variables."""
 
-import re
-from collections.abc import Iterable
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,6 @@ from lab_utils.dry_run.graphs import (
     attribute,
     called_functions,
     everywhere,
-    of_gradient,
 )
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
@@ -21,17 +21,12 @@ from lab_utils.estimator import tf
 # to core; on a variable; on a random op.
 DATA, VARIABLE, RANDOM = 1, 2, 4
 
-# Ops that change a variable, their first input.
-_WRITES = re.compile(
-    r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
-)
 # Random ops that take the values themselves; all others take shapes, seeds and bounds.
 _REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
 _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
-_PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
-_PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
+_HANDS_ON = {"Identity", "Enter", "Switch", "Merge"}  # what the handle of a variable passes through
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
 
@@ -92,44 +87,74 @@ class CoreProgram:
         return in_function or attribute(op, _tensorflow.REPLICATE_ATTRIBUTE) is not None
 
 
+# What is known of an op's result, of the op and what is known of its inputs.
+Transfer = Callable[[tf.Operation, tuple[int, ...], int], int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An op of the program, or of a function that it calls, with the bits of its inputs and its result."""
+
+    op: tf.Operation
+    inputs: tuple[int, ...]
+    result: int
+
+
+@dataclass(frozen=True)
 class Flow:
     """How features, variables and random numbers reach the variables' updates.
-
-    The features are what comes out of the infeed, and the tensors named in `data`.
 
     Attributes:
         bits: name of a tensor of the step -> what is known of its value.
         variables: variable -> what is known of its value after some steps (bits).
         writers: variable -> the ops of the step (not of the functions they call) that write it.
         writes: variable -> the first op that writes a value which differs from core to core.
-        augmentations: ops that mix random numbers into data before a variable is met.
-        broadcasts: ops of the step that pair every example with every other by accident: [batch, 1]
-            with [batch], one of them computed from variables and the other from the data alone.
+        seen: the ops that compute something, in their order.
     """
 
-    def __init__(self, program: CoreProgram, data: Iterable[str] = ()) -> None:
-        self._step, self._on_device = program.graph, program.on_device
+    bits: Mapping[str, int]
+    variables: Mapping[str, int]
+    writers: Mapping[str, frozenset[tf.Operation]]
+    writes: Mapping[str, tf.Operation]
+    seen: tuple[Seen, ...]
+
+
+def analyse(
+    program: CoreProgram, data: Iterable[str] = (), transfer: Mapping[str, Transfer] | None = None
+) -> Flow:
+    """The flow of a program. Its features are what comes out of the infeed, and the tensors named in `data`.
+
+    `transfer`: type of op -> what becomes of the bits of its result, where a rule knows better than that
+    each result depends on all inputs.
+    """
+    passes = _Passes(program, transfer or {})
+    bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
+    before = None
+    # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
+    while before != (after := (dict(passes.variables), dict(bits), dict(handles))):
+        before = after
+        passes.writes.clear()
+        passes.seen.clear()
+        passes.run(program.graph, bits, handles, 0)
+    writers = {variable: frozenset(ops) for variable, ops in passes.writers.items()}
+    return Flow(bits, passes.variables, writers, dict(passes.writes), tuple(passes.seen))
+
+
+class _Passes:
+    """What passes over a program have found so far."""
+
+    def __init__(self, program: CoreProgram, transfer: Mapping[str, Transfer]) -> None:
+        self._step, self._on_device, self._transfer = program.graph, program.on_device, transfer
         self._op_of_step: tf.Operation | None = None
         self.variables: dict[str, int] = {}
         self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
-        self.augmentations: list[tf.Operation] = []
-        self.broadcasts: list[tf.Operation] = []
-        self.bits = bits = dict.fromkeys(data, DATA)
-        handles = dict(program.handles)
-        before = None
-        # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
-        while before != (after := (dict(self.variables), dict(bits), dict(handles))):
-            before = after
-            self.writes.clear()
-            self.augmentations.clear()
-            self.broadcasts.clear()
-            self._run(program.graph, bits, handles, 0)
+        self.seen: list[Seen] = []
 
-    def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
+    def run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
         for op in graph.get_operations():
-            if op.type in _PASSES_ON and op.inputs[0].name in handles:
+            if op.type in _HANDS_ON and op.inputs[0].name in handles:
                 handles |= {tensor.name: handles[op.inputs[0].name] for tensor in op.outputs}
             if graph is self._step:
                 if not self._on_device(op):
@@ -145,39 +170,33 @@ class Flow:
                 bits[tensor.name] = bits.get(tensor.name, 0) | bits_of_output
 
     def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
+        """The bits of the results of an op that calls no function."""
         if op.type in _INFEED:
             return DATA
+        inputs = tuple(bits.get(tensor.name, 0) for tensor in op.inputs)
         used = [handles[t.name] for t in op.inputs if t.name in handles]
-        result = 0
-        for tensor in op.inputs:
-            result |= bits.get(tensor.name, 0)
-        if _WRITES.fullmatch(op.type) and used:
-            for variable in used[1:]:  # slots
-                result |= self.variables.get(variable, 0)
-            for variable in used:
-                self.variables[variable] = self.variables.get(variable, 0) | result | branch
-            self.writers.setdefault(used[0], set()).add(self._op_of_step)
-            if (result | branch) & DATA:
-                self.writes.setdefault(used[0], op)
+        if used and op_table.writes_variable(op.type):
+            self._write(op, used, _joined(inputs), branch)
             return 0
         if op.type in _SHAPES_ONLY:
             return 0
-        for variable in used:
-            result |= VARIABLE | self.variables.get(variable, 0)
-        if _sums_over_all_cores(op):
-            return result & ~DATA
-        if op_table.is_random(op.type):
-            result = RANDOM | (result if op.type in _REARRANGES else 0)
-        if op.type == "ConcatV2" and _noise_beside_data(op, bits):
-            result &= ~RANDOM
-        if result & DATA and result & RANDOM and not result & VARIABLE:
-            self.augmentations.append(op)
-        forward = op.graph is self._step and not of_gradient(op.name)  # it pairs what its op did
-        if _PAIRWISE.fullmatch(op.type) and forward and _stretches(op):
-            sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
-            if sides == [DATA, DATA | VARIABLE]:
-                self.broadcasts.append(op)
+        held = [VARIABLE | self.variables.get(variable, 0) for variable in used]
+        result = _result(op, _joined((*inputs, *held)))
+        if op.type in self._transfer:
+            result = self._transfer[op.type](op, inputs, result)
+        self.seen.append(Seen(op, inputs, result))
         return result
+
+    def _write(self, op: tf.Operation, used: list[str], value: int, branch: int) -> None:
+        """Notes that `op` writes a value of bits `value` to the first of the variables that it uses."""
+        for slot in used[1:]:
+            value |= self.variables.get(slot, 0)
+        value |= branch
+        for variable in used:
+            self.variables[variable] = self.variables.get(variable, 0) | value
+        self.writers.setdefault(used[0], set()).add(self._op_of_step)
+        if value & DATA:
+            self.writes.setdefault(used[0], op)
 
     def _call(
         self, op: tf.Operation, functions: list, bits: dict, handles: dict, branch: int
@@ -215,27 +234,21 @@ class Flow:
         pairs = arguments(op, function)
         inner = {parameter.name: bits[tensor.name] for tensor, parameter in pairs}
         inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}
-        self._run(function, inner, inner_handles, branch)
+        self.run(function, inner, inner_handles, branch)
         return [inner.get(tensor.name, 0) for tensor in function.outputs]
 
 
-def _noise_beside_data(op: tf.Operation, bits: dict[str, int]) -> bool:
-    """Whether a concatenation sets noise beside the data, as a generator of given classes takes them.
-
-    It changes no example: each part holds one or the other.
-    """
-    parts = [bits.get(part.name, 0) & (DATA | RANDOM) for part in op.inputs[:-1]]
-    batches = all(part.shape.rank is not None and part.shape.rank > 1 for part in op.inputs[:-1])
-    return batches and RANDOM in parts and DATA | RANDOM not in parts
+def _joined(bits: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, bits, 0)
 
 
-def _stretches(op: tf.Operation) -> bool:
-    """Whether the op takes [n, 1] and [n], n above 1, and so gives [n, n]."""
-    shapes = [tensor.shape for tensor in op.inputs]
-    if any(not shape.is_fully_defined() for shape in shapes):
-        return False
-    short, long = sorted((shape.as_list() for shape in shapes), key=len)
-    return len(short) == 1 and short[0] > 1 and long == [short[0], 1]
+def _result(op: tf.Operation, bits: int) -> int:
+    """What is known of an op's result, where its inputs and variables have `bits` together."""
+    if _sums_over_all_cores(op):
+        return bits & ~DATA
+    if op_table.is_random(op.type):
+        return RANDOM | (bits if op.type in _REARRANGES else 0)
+    return bits
 
 
 def _has_effect(op: tf.Operation) -> bool:

@@ -3,17 +3,21 @@
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.engine import Unavailable, rule
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.read.engine import Unavailable, rule
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
@@ -22,6 +26,18 @@ from lab_utils.estimator import tf, v1
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 _ENDLESS = 2**48  # elements: a counter's whole range
+_MOST_COUNTED = 200_000  # examples of files: counting them reads them
+_COUNTING = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=20_000)
+INPUT_FN, DATASET = "input_fn", "the dataset"  # where data come from, in words
+_REPEAT = (
+    "Repeat the training data (dataset.repeat() before batch()), or ask for no more steps. In evaluation "
+    "make eval_batch_size no larger than the number of examples, and ask for number of examples // "
+    "eval_batch_size steps. In prediction omit drop_remainder: TPUEstimator itself pads the last batch."
+)
+_REPEAT_DATASET = (
+    "Repeat the dataset (dataset.repeat() before batch()), or leave out steps_per_epoch: fit then reads all "
+    "of the dataset in each epoch."
+)
 
 
 @dataclass
@@ -81,6 +97,118 @@ class Pipeline:
         return next(batches, None)
 
 
+@dataclass(frozen=True)
+class Link:
+    """A dataset of an input pipeline: what it does ("Batch", "ParallelMap"), and its line, if known."""
+
+    kind: str
+    where: Place
+
+    @classmethod
+    def of(cls, name: str, where: Place) -> "Link":
+        """The link of an op, or of a class of tf.data, of that name."""
+        return cls(re.sub(r"^_|Dataset(V\d+)?$", "", name), where)
+
+    @property
+    def makes_batches(self) -> bool:
+        """Whether its elements are batches of the elements before it."""
+        return self.kind in _BATCHES
+
+
+_BATCHES = {name.partition("Dataset")[0] for name in BATCHES}
+
+
+@dataclass(frozen=True)
+class LastBatch:
+    """How the batches that the cores get are made.
+
+    Attributes:
+        size: examples that one step takes.
+        drops: a last, shorter batch is dropped.
+        examples: says of how many; infinity for ever, None where nobody knows.
+        where: the program's line.
+    """
+
+    size: int
+    drops: bool
+    examples: Callable[[], float | None]
+    where: Place
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many batches the program asks of its data.
+
+    Attributes:
+        what: that asks for them: "one call of train".
+        need: how many.
+        sure: False where it may well ask for fewer.
+    """
+
+    what: str
+    need: int
+    sure: bool
+
+
+def asked_of(pipeline: Pipeline, mode: Mode, loop: Any, steps: int | None) -> Asked | None:
+    """How many batches a TPUEstimator asks of one call's data; None where that is not known.
+
+    Args:
+        pipeline: what input_fn makes. Training data that are given once have a rule of their own (TPU218).
+        loop: iterations_per_loop. TPUEstimator shortens the last loop.
+        steps: those of one call of train or evaluate, if they are known.
+    """
+    if mode is Mode.TRAIN and not _is_repeated(pipeline):
+        return None
+    if steps is not None and mode in (Mode.TRAIN, Mode.EVAL):
+        call = "train" if mode is Mode.TRAIN else "evaluate"
+        return Asked(f"one call of {call}", steps, sure=True)
+    if mode is Mode.TRAIN and isinstance(loop, int):
+        return Asked("one loop on the device", loop, sure=False)
+    return None
+
+
+def links_of(pipeline: Pipeline) -> list[Link]:
+    """The datasets of an input function, from the last to the sources."""
+    return [Link.of(op.type, place(op)) for op in pipeline.chain()]
+
+
+def links_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[Link]:
+    """The same of a dataset that fit or a strategy is given at `where`: of the others no line is known."""
+    return [Link.of(type(each).__name__, where) for each in _chain(dataset)]
+
+
+def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
+    """How an input function makes its last batches; None where it makes none, or not of a constant size."""
+    op = pipeline.last_batch()
+    size = op is not None and tf.get_static_value(_input(op, "batch_size"))
+    if not size:
+        return None
+    drops = bool(tf.get_static_value(_input(op, "drop_remainder")))
+    source = op.inputs[0].op
+    step = int(size) * pipeline.batches_a_step
+    return LastBatch(step, drops, partial(number_of_examples, source), place(op))
+
+
+def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch | None:
+    """The same of a dataset that fit or a strategy is given at `where`."""
+    for each in _chain(dataset):
+        size, drops = _tensorflow.batches_of_dataset(each)
+        if size is not None:
+            count = partial(size_of_dataset, _tensorflow.inputs_of_dataset(each)[0])
+            return LastBatch(size, drops, count, where)
+    return None
+
+
+def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
+    """The number of its elements; infinity for ever, None where tf.data does not know it."""
+    with _tensorflow.eager():
+        number = int(dataset.cardinality())
+    if number == tf.data.INFINITE_CARDINALITY:
+        return float("inf")
+    return None if number == tf.data.UNKNOWN_CARDINALITY else number
+
+
 def _sizes(shape: Any) -> list[int | None]:
     shape = tf.TensorShape(shape)
     return shape.as_list() if shape.rank else []
@@ -98,7 +226,7 @@ def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Itera
     pairs = [
         (size, other)
         for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True)
-        for size, other in zip(shape, larger, strict=len(shape) == len(larger))
+        for size, other in zip(shape, larger, strict=False)  # of other ranks: as far as both go
     ]
     growing = {size for size, other in pairs if size is not None and size != other}
     if growing:
@@ -166,41 +294,56 @@ def elements(op: tf.Operation) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
+def number_of_examples(op: tf.Operation) -> float | None:
+    """As `elements`, which files are read for: up to a number of examples, and for a short time."""
+    number = elements(op)
+    if number is not None or elsewhere.address(op.graph):
+        return number
+    while op.type in _ONE_FOR_ONE and len(op.inputs):  # decoding changes no number
+        op = op.inputs[0].op
+    output = op.outputs[0]
+    shapes = [tf.TensorShape(shape) for shape in op.get_attr("output_shapes")]
+    specs = tuple(map(tf.TensorSpec, shapes, op.get_attr("output_types")))
+    try:
+        with tf.Graph().as_default() as graph, v1.Session(graph=graph, config=_COUNTING) as session:
+            (variant,) = tf.import_graph_def(op.graph.as_graph_def(), {}, [output.name])
+            dataset = tf.data.experimental.from_variant(variant, specs).take(_MOST_COUNTED + 1)
+            count = dataset.reduce(np.int64(0), lambda number, *_: number + 1)
+            session.run(v1.tables_initializer())
+            number = int(session.run(count))
+    except (tf.errors.OpError, ValueError, RuntimeError, TypeError):
+        return None
+    return number if number <= _MOST_COUNTED else None
+
+
+_ONE_FOR_ONE = (
+    *("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset", "OptionsDataset"),
+    *("CacheDataset", "CacheDatasetV2", "ShuffleDataset", "ShuffleDatasetV3", "ModelDataset"),
+)  # fmt: skip
+
+
 def number_of_batches(pipeline: Pipeline) -> float | None:
     """How many batches one call's dataset has for each step; infinity for ever, None where nobody knows."""
     have = elements(pipeline.last) if pipeline.last is not None else None
     return have if have in (None, float("inf")) else have // pipeline.batches_a_step
 
 
-@rule("TPU211", needs=("pipeline", "batches", "mode", "loop", "input_fn", "steps"))
+@rule("TPU211", needs=("batches", "asked", "mode", "source_of_data", "place_of_batches"))
 def too_short(
-    pipeline: Pipeline,
-    batches: float | None,
-    mode: Mode,
-    loop: Any,
-    input_fn: Callable,
-    steps: int | None,
+    batches: float | None, asked: Asked | None, mode: Mode, source: str, where: Place
 ) -> Iterator[Finding]:
-    """A finding where the data, which are repeated, end before the steps do.
-
-    Args:
-        batches: of the data.
-        loop: iterations_per_loop.
-        steps: those of one call of train. Where they are not known, it is a note that the data are shorter
-            than a loop on the device, as TPUEstimator shortens the last loop.
-    """
+    """A finding where the data end before the steps do; a note where fewer steps may be asked for."""
     if batches is None:
         return
-    where = _place_of_batches(pipeline, input_fn)
+    fix = _REPEAT_DATASET if source == DATASET else _REPEAT
+    facts = {"mode": mode.activity, "source": source, "fix": fix}
     if batches < 1:
-        facts = {"have": 0, "what": "one step", "need": 1}
-        yield finding("TPU211", where, mode=mode.activity, **facts)
-    elif mode is Mode.TRAIN and _is_repeated(pipeline):
-        need = loop if steps is None else steps
-        if isinstance(need, int) and batches < need:
-            what = "one loop on the device" if steps is None else "one call of train"
-            facts = {"have": int(batches), "what": what, "need": need, "mode": mode.activity}
-            yield finding("TPU211", where, note=steps is None, **facts)
+        yield finding("TPU211", where, have=0, what="one step", need=1, **facts)
+    elif asked and batches < asked.need:
+        have, what, need = int(batches), asked.what, asked.need
+        yield finding(
+            "TPU211", where, note=not asked.sure, have=have, what=what, need=need, **facts
+        )
 
 
 @rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
@@ -219,7 +362,7 @@ def not_repeated(
         raise Unavailable("the data come from a Python generator, which may go on for ever or not")
     # Some call train once for each epoch, with as many steps as there are batches.
     enough_for_loop = batches is not None and isinstance(loop, int) and batches >= loop
-    where = _place_of_batches(pipeline, input_fn)
+    where = place_of_batches(pipeline, input_fn)
     yield finding("TPU218", where, note=enough_for_loop and steps is None)
 
 
@@ -227,49 +370,59 @@ def _is_repeated(pipeline: Pipeline) -> bool:
     return any("Repeat" in op.type for op in everywhere(pipeline.graph))
 
 
-def _place_of_batches(pipeline: Pipeline, input_fn: Callable) -> Place:
+def place_of_batches(pipeline: Pipeline, input_fn: Callable) -> Place:
+    """The line that makes the batches which the TPU gets, else input_fn's."""
     op = pipeline.last_batch()
     return place(op) if op is not None else place(input_fn)
 
 
-@rule("TPU216", needs=("pipeline",), modes=(Mode.TRAIN,))
-def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
+@rule("TPU216", needs=("links",), modes=(Mode.TRAIN,))
+def shuffling(links: list[Link]) -> Iterator[Finding]:
     """A finding where whole batches are shuffled, and examples never."""
-    chain = pipeline.chain()
-    types = [op.type for op in chain]
-    batch = pipeline.last_batch()
-    if batch is None or any("Unbatch" in type for type in types):
+    kinds = [link.kind for link in links]
+    batch = next((n for n, link in enumerate(links) if link.makes_batches), None)
+    if batch is None or any("Unbatch" in kind for kind in kinds):
         return
-    after, before = types[: chain.index(batch)], types[chain.index(batch) + 1 :]
-    late = [op for op in chain[: len(after)] if "Shuffle" in op.type]
-    if late and not any("Shuffle" in type for type in before):
-        yield finding("TPU216", place(late[0]))
+    late = [link for link in links[:batch] if "Shuffle" in link.kind]
+    if late and not any("Shuffle" in kind for kind in kinds[batch + 1 :]):
+        yield finding("TPU216", late[0].where)
 
 
-@rule("TPU225", needs=("pipeline",), modes=(Mode.EVAL,))
-def remainder(pipeline: Pipeline) -> Iterator[Finding]:
-    """A note on examples that an evaluation never sees.
+@rule("TPU225", needs=("last_batch", "steps"), modes=(Mode.EVAL,))
+def remainder(batch: LastBatch | None, steps: int | None) -> Iterator[Finding]:
+    """A note on examples that an evaluation never sees; `steps` are those that it asks for, if known.
 
     Raises:
         Unavailable: it cannot be told.
     """
-    batch = pipeline.last_batch()
-    if batch is None:
+    if batch is None or not batch.drops:
         return
-    size = tf.get_static_value(_input(batch, "batch_size"))
-    if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
-        return
-    number = elements(batch.inputs[0].op)
+    number = batch.examples()
     if number == float("inf"):
         return
-    step = size * pipeline.batches_a_step
     if number is None:
         raise Unavailable(
-            "tf.data does not know how many examples the files hold, and drop_remainder drops the last batch "
-            f"unless {step} divides their number (TPU225)"
+            "nobody knows how many examples the files hold, and drop_remainder drops the last batch unless "
+            f"{batch.size} divides their number"
         )
-    if rest := number % step:
-        yield finding("TPU225", place(batch), dropped=rest, examples=number)
+    whole = number // batch.size
+    seen = whole if steps is None else min(whole, steps)
+    if left := int(number - seen * batch.size):
+        what = "drop_remainder drops a last, shorter batch"
+        if seen < whole:
+            what = f"{steps} steps of {batch.size} are asked for"
+        yield finding("TPU225", batch.where, left=left, examples=int(number), what=what)
+
+
+@rule("TPU232", needs=("unsized",), modes=(Mode.TRAIN,))
+def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
+    """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
+    if batch is None or batch.drops:  # what is mapped over batches has lost their size
+        return
+    examples, last = batch.examples(), "a last, shorter batch"
+    if examples not in (None, float("inf")) and (rest := int(examples % batch.size)):
+        last = f"the last batch, of {rest}"
+    yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
@@ -295,18 +448,28 @@ def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding
 
 def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
     """The graphs of the functions of a dataset that fit or a strategy is given, and of those before it."""
-    waiting, graphs = [dataset], []
-    while waiting:
-        current = waiting.pop()
-        graphs += _tensorflow.functions_of_dataset(current)
-        waiting += _tensorflow.inputs_of_dataset(current)
-    return graphs
+    return [graph for each in _chain(dataset) for graph in _tensorflow.functions_of_dataset(each)]
 
 
-@rule("TPU222", needs=("pipeline",))
-def constants_of_input(pipeline: Pipeline) -> Iterator[Finding]:
+def mapped_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
+    """The graphs of the functions that such a dataset, and those before it, map over their elements."""
+    graphs = map(_tensorflow.function_of_dataset, _chain(dataset))
+    return [graph for graph in graphs if graph is not None]
+
+
+def _chain(dataset: tf.data.Dataset) -> list[Any]:
+    """The dataset, and those that it takes its elements from, from the last to the sources."""
+    chain = [dataset]
+    for each in chain:
+        chain += [other for other in _tensorflow.inputs_of_dataset(each) if other not in chain]
+    return chain
+
+
+@rule("TPU222", needs=("functions_of_input",))
+def constants_of_input(graphs: list[Any]) -> Iterator[Finding]:
     """A finding for each large constant of an input pipeline."""
-    yield from constants(pipeline.graph)
+    for graph in graphs:
+        yield from constants(graph)
 
 
 @rule("TPU222", needs=("graph",))

@@ -1,13 +1,14 @@
 """What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again."""
 
+import contextlib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import jax as _tracing
 from lab_utils.dry_run.program import Matmul
 from lab_utils.dry_run.records import Finding
@@ -16,8 +17,6 @@ from lab_utils.dry_run.rules import finding, some
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _MOST_NAMES = 4
-# How the names of primitives begin that join what the cores hold.
-_COLLECTIVE = re.compile(r"psum|pmax|pmin|ppermute|all_|reduce_scatter|ragged_all|unreduced")
 _HLO_NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float64": "f64"}
 # jax.lax.Precision, and the DotAlgorithmPresets that round less.
 _PRECISE = re.compile(r"HIGH|F32_|F64_|TF32_|BF16_BF16_F32_X")
@@ -41,31 +40,11 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             yield from equations(body)
 
 
-def read(traced: Any, where: Place, is_pmap: bool) -> list[Finding]:
-    """The findings of one traced step; `where` is the step's own line."""
-    jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
+def read(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
+    """The findings of one traced step; `where` is the step's own line, `state` as of state_numbers."""
+    jaxpr = traced.jaxpr.jaxpr
     findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    if is_pmap and state:
-        findings += _apart(jaxpr, where)
     return [*findings, *_state(jaxpr, state, where)]
-
-
-def _apart(jaxpr: Any, where: Place) -> list[Finding]:
-    """TPU245 where no array that a pmapped step of training returns depends on a collective.
-
-    A loss, of one element a core, is not among them: it may be averaged to be shown.
-    """
-    mapped = (equation for equation in equations(jaxpr) if equation.primitive.name == "shard_map")
-    body = next(inner(next(mapped)))
-    needed = {var for var in body.outvars if var.aval.size > 1 and not hasattr(var, "val")}
-    for equation in reversed(body.eqns):
-        if needed.isdisjoint(equation.outvars):
-            continue
-        names = {equation.primitive.name}.union(*map(primitives, inner(equation)))
-        if any(map(_COLLECTIVE.match, names)):
-            return []
-        needed |= {var for var in equation.invars if not hasattr(var, "val")}
-    return [finding("TPU245", where)]
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -163,37 +142,95 @@ def _constants(traced: Any, where: Place) -> list[Finding]:
     return [finding("TPU244", where, arrays=shapes, size=size)]
 
 
-def state_numbers(traced: Any) -> list[tuple[int, int]]:
+def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tuple[int, int]]:
     """Pairs (number of an argument's array, number of the result that is its new value).
 
     An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
+
+    Args:
+        among: the numbers of the positional arguments that are state, where somebody said so.
     """
     arguments, results = _tracing.trees(traced)
     takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
-    old, new = [var.aval.shape for var in takes], [var.aval.shape for var in gives]
+    old, new = [var.aval for var in takes], [var.aval for var in gives]
+    whole = list(itertools.chain(*map(children, children(arguments))))
+    return paired(whole, results, old, new, among)
+
+
+def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None:
+    """The first line that uses a primitive, or calls a function of JAX's own that does; None: none."""
+    for equation in jaxpr.eqns:
+        place = _tracing.place(equation) or around
+        if equation.primitive.name == primitive:
+            return place
+        found = (line_of(body, primitive, place) for body in inner(equation))
+        if (line := next((each for each in found if each is not None), None)) is not None:
+            return line
+    return None
+
+
+def argument_numbers(traced: Any) -> list[int]:
+    """For each array that a step takes the number of the positional argument that holds it; -1: none."""
+    positional, keywords = children(_tracing.trees(traced)[0])
+    numbers = [n for n, tree in enumerate(children(positional)) for _ in range(tree.num_leaves)]
+    return numbers + [-1] * keywords.num_leaves
+
+
+def children(tree: Any) -> list[Any]:
+    """The structures in a structure."""
+    return list(tree.children())
+
+
+def paired(
+    whole: list[Any],
+    results: Any,
+    old: Sequence[Any],
+    new: Sequence[Any],
+    among: Collection[int] | None = None,
+) -> list[tuple[int, int]]:
+    """As state_numbers: `whole` are the arguments' structures; `old` and `new` have shapes and types."""
     outputs = list(_subtrees([results], _DEPTH))
+    roots = [tree for n, tree in enumerate(whole) if among is None or n in among]
+    chosen = {id(tree) for tree in roots}
     new_value: dict[int, int] = {}  # number of an argument's array -> number of the result
-    whole = list(itertools.chain(*(argument.children() for argument in arguments.children())))
-    for start, tree in _subtrees(whole, _DEPTH):
-        leaves = range(start, start + tree.num_leaves)
-        for first, output in outputs:
-            places = range(first, first + tree.num_leaves)
-            alike = output == tree and [old[n] for n in leaves] == [new[n] for n in places]
-            # One array alone is state only as the whole first argument, and not as a number: others have
-            # its shape by chance, as an iteration's number has the loss's.
-            first_argument = start == 0 and any(tree is child for child in whole)
-            alone = len(leaves) == 1 and first_argument and old[0]
-            enough = len(leaves) > 1 or (alone and _is_float(takes[0]) == _is_float(gives[first]))
-            if not alike or not enough or not new_value.keys().isdisjoint(leaves):
-                continue
-            if set(new_value.values()).isdisjoint(places):
-                new_value |= zip(leaves, places, strict=True)
-                break
+    start = 0
+    for root in whole:
+        if id(root) in chosen:
+            for first, tree in _subtrees([root], _DEPTH, start):
+                # One array alone is state only as the whole first argument, and not as a number: others have
+                # its shape by chance, as an iteration's number has the loss's.
+                may_be_alone = tree is root and (among is not None or (start == 0 and old[0].shape))
+                if tree.num_leaves > 1 or (tree.num_leaves and may_be_alone):
+                    _pair(first, tree, outputs, old, new, new_value)
+        start += root.num_leaves
     return list(new_value.items())
 
 
-def _is_float(variable: Any) -> bool:
-    return "float" in str(variable.aval.dtype)
+def _pair(
+    start: int,
+    tree: Any,
+    outputs: list[tuple[int, Any]],
+    old: Sequence[Any],
+    new: Sequence[Any],
+    new_value: dict[int, int],
+) -> None:
+    """Adds the first result that has the structure and the shapes of a part of the arguments."""
+    leaves = range(start, start + tree.num_leaves)
+    for first, output in outputs:
+        places = range(first, first + tree.num_leaves)
+        if output != tree or [old[n].shape for n in leaves] != [new[n].shape for n in places]:
+            continue
+        if len(leaves) == 1 and _is_float(old[start]) != _is_float(new[first]):
+            continue
+        if not new_value.keys().isdisjoint(leaves):
+            continue
+        if set(new_value.values()).isdisjoint(places):
+            new_value.update(zip(leaves, places, strict=True))
+            return
+
+
+def _is_float(array: Any) -> bool:
+    return "float" in str(array.dtype)
 
 
 def _subtrees(trees: Sequence[Any], depth: int, start: int = 0) -> Iterator[tuple[int, Any]]:
@@ -228,10 +265,30 @@ def _is_weak(aval: Any) -> bool:
     return getattr(aval, "weak_type", False)
 
 
-def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Finding]:
+def _different(statics: Sequence[Sequence[Any]]) -> int:
+    """How many of the calls' static values differ."""
+    kinds: list[Sequence[Any]] = []
+    for values in statics:
+        if not any(_equal(values, kind) for kind in kinds):
+            kinds.append(values)
+    return len(kinds)
+
+
+def _equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    if len(some) != len(others):
+        return False
+    with contextlib.suppress(Exception):  # of a comparison of the learner's own classes
+        return all(a is b or bool(a == b) for a, b in zip(some, others, strict=True))
+    return True
+
+
+def changing(
+    traces: Sequence[Any], where: Place, *, one_cache: bool, statics: Sequence[Sequence[Any]] = ()
+) -> list[Finding]:
     """TPU243 where example calls differ in what JAX compiles for: structure, shapes, types, static values.
 
-    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr.
+    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr. `statics`: of
+    each call the values that are constants of its program, where that is known otherwise.
     """
     kinds = [tuple(str(var.aval) for var in traced.jaxpr.jaxpr.invars) for traced in traces]
     structures = [_tracing.trees(traced)[0] for traced in traces]
@@ -243,8 +300,9 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
         columns = zip(names, zip(*kinds, strict=True), strict=True)
         rows = [(name, dict.fromkeys(column)) for name, column in columns]
         what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
-    elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
-        what = "the value of a static argument"
     else:
+        cached = len({id(traced.jaxpr) for traced in traces}) if one_cache else 1
+        programs, what = max(cached, _different(statics)), "the value of a static argument"
+    if programs < 2:
         return []
     return [finding("TPU243", where, calls=len(traces), programs=programs, what=what)]

@@ -17,6 +17,8 @@ def of_batches(data: Any, axis: str, mesh: Mapping[str, int], where: Place) -> I
     if data.has_strings:
         yield finding("TPU119", where, source="the data of fit")
         return
+    if large := data.beyond_32_bits:
+        yield finding("TPU257", where, largest=large)
     parts, batch, rest = mesh.get(axis, 1), data.size, data.rest
     if batch % parts:
         what = (

@@ -5,12 +5,32 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
-from lab_utils.dry_run.read.engine import rule
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, analyse
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
+
+
+def _beside_data(op: tf.Operation, inputs: tuple[int, ...], result: int) -> int:
+    """The bits of a concatenation: no random ones where it sets noise beside the data.
+
+    A generator of given classes takes them so. It changes no example: each part holds one or the other.
+    """
+    parts = [bits & (DATA | RANDOM) for bits in inputs[:-1]]
+    batches = all(part.shape.rank is not None and part.shape.rank > 1 for part in op.inputs[:-1])
+    is_beside = batches and RANDOM in parts and DATA | RANDOM not in parts
+    return result & ~RANDOM if is_beside else result
+
+
+TRANSFER = {"ConcatV2": _beside_data}
+
+
+def _augmentations(flow: Flow) -> list[tf.Operation]:
+    """The ops that mix random numbers into data before a variable is met."""
+    mixed = (DATA | RANDOM, DATA | RANDOM | VARIABLE)
+    return [each.op for each in flow.seen if each.result & mixed[1] == mixed[0]]
 
 
 @rule("TPU223", needs=("ops", "mode"), modes=(Mode.EVAL, Mode.PREDICT))
@@ -30,7 +50,7 @@ def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iter
     """Findings for augmentation among the ops of a step of `mode`, where none of them is dropout."""
     if not _dropped(ops):
         used = set(ops)
-        augmentations = [op for op in flow.augmentations if op in used]
+        augmentations = [op for op in _augmentations(flow) if op in used]
         is_intentional = _draws_each_value(augmentations) or _answers_without(flow, spec)
         yield from _augmentation(augmentations, mode, is_intentional)
 
@@ -46,25 +66,31 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
     yield from dropout(ops, Mode.SERVING)
-    yield from in_model(ops, Flow(program, inputs), Mode.SERVING, spec)
+    yield from in_model(ops, analyse(program, inputs, TRANSFER), Mode.SERVING, spec)
 
 
-@rule("TPU212", needs=("pipeline", "mode"), modes=(Mode.EVAL,))
-@rule("TPU213", needs=("pipeline", "mode"), modes=(Mode.PREDICT,))
-def in_input(pipeline: Any, mode: Mode) -> Iterator[Finding]:
-    """Findings for augmentation in the functions that an input pipeline maps over its examples.
+@rule("TPU212", needs=("mapped", "mode"), modes=(Mode.EVAL,))
+@rule("TPU213", needs=("mapped", "mode"), modes=(Mode.PREDICT,))
+def in_input(mapped: list[Any], mode: Mode) -> Iterator[Finding]:
+    """Findings for augmentation in the functions that an input pipeline maps over its examples."""
+    for function in mapped:
+        captured = {inner.name for _, inner in function.captures}
+        data = [
+            t.name
+            for t in function.inputs
+            if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
+        ]
+        flow = analyse(CoreProgram(function), data, TRANSFER)
+        yield from _augmentation(_augmentations(flow), mode)
+
+
+def mapped_in(graph: Any) -> list[Any]:
+    """The functions that the datasets of a graph map over their examples.
 
     Numbers alone are no examples yet: a function of them may draw its examples at random.
     """
-    for op in everywhere(pipeline.graph):
-        for function in called_functions(op) if "Dataset" in op.type and not _of_draws(op) else ():
-            captured = {inner.name for _, inner in function.captures}
-            data = [
-                t.name
-                for t in function.inputs
-                if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
-            ]
-            yield from _augmentation(Flow(CoreProgram(function), data).augmentations, mode)
+    datasets = [op for op in everywhere(graph) if "Dataset" in op.type and not _of_draws(op)]
+    return [function for op in datasets for function in called_functions(op)]
 
 
 def _of_draws(op: tf.Operation) -> bool:

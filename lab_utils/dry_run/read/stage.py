@@ -2,7 +2,6 @@
 
 from lab_utils.dry_run.graphs import of_gradient
 from lab_utils.dry_run.read import inputs, randomness, settings, training, unsupported
-from lab_utils.dry_run.read.engine import apply_rules
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.session import Session, Skip
 
@@ -16,11 +15,7 @@ def carry_out(session: Session) -> str:
     findings, not_checked = session.workload.read(traces, session.cores)
     session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
     session.not_checked += not_checked
-    for facts in session.workload.facts(traces, session.cores):
-        found, left_out = apply_rules(facts)
-        findings += found
-        session.not_checked += left_out
-    session.add(_once(findings))
+    session.add(_once(findings + session.apply_rules()))
     if not traces:
         return "program of train, its ops and types"
     modes = [trace.mode for trace in traces if trace.error is None]

@@ -1,4 +1,6 @@
-"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224, TPU227."""
+"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224, TPU227,
+TPU231.
+"""
 
 import re
 from collections import defaultdict
@@ -6,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lab_utils.common.source import Place, place, place_of_stack
-from lab_utils.dry_run.graphs import ancestors
-from lab_utils.dry_run.read.engine import rule
-from lab_utils.dry_run.read.flow import CoreProgram, Flow
+from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.graphs import ancestors, of_gradient
+from lab_utils.dry_run.read.flow import DATA, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 from lab_utils.estimator import tf, v1
@@ -82,6 +84,30 @@ def left_out(
         yield finding("TPU220", place(op), note=averages_are_read is None, **facts)
 
 
+@rule("TPU231", needs=("program", "flow", "spec"), modes=(Mode.TRAIN,))
+def counted_twice(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
+    """A finding where one step adds more than 1 to the global step, as far as no branch decides it."""
+    if spec.train_op is None:
+        return
+    dependencies = ancestors([getattr(spec.train_op, "op", spec.train_op), spec.loss.op])
+    step = next((name for name in flow.writers if name.startswith("global_step:")), "")
+    adding = {
+        op: int(number)
+        for op in flow.writers.get(step, ())
+        if op in dependencies and op.type == "AssignAddVariableOp"
+        if op.inputs[0].op.type != "Switch"  # of a branch, in version 1 control flow
+        if (number := tf.get_static_value(op.inputs[1])) is not None and number > 0
+    }
+    added = sum(adding.values())
+    if added > 1:
+        places = sorted(
+            {_asked_at(op).source_line for op in adding}, key=lambda each: each.position
+        )
+        lines = " and ".join(each.position for each in places)
+        facts = {"added": added, "lines": lines, "last": -(-100 // added)}
+        yield finding("TPU231", places[-1], **facts)
+
+
 def reads_averages(graph: Any, spec: Any) -> bool:
     """Whether the results of a mode need averages of batch normalisation.
 
@@ -97,12 +123,35 @@ def reads_averages(graph: Any, spec: Any) -> bool:
     return any(name.endswith(_AVERAGES) for name in used)
 
 
-@rule("TPU227", needs=("flow",))
-def broadcasts(flow: Flow) -> Iterator[Finding]:
-    """A finding for each line that sets each example's label against every example's prediction."""
-    for op in flow.broadcasts:
+_PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
+
+
+@rule("TPU227", needs=("graph", "flow"))
+def broadcasts(graph: Any, flow: Flow) -> Iterator[Finding]:
+    """A finding for each line that pairs every example with every other by accident.
+
+    It is an op of [batch, 1] with [batch], one of them computed from variables and the other from the data
+    alone, as with each example's label against every example's prediction.
+    """
+    for seen in flow.seen:
+        op = seen.op
+        forward = op.graph is graph and not of_gradient(op.name)  # a gradient pairs what its op did
+        sides = sorted(bits & (DATA | VARIABLE) for bits in seen.inputs)
+        if not (_PAIRWISE.fullmatch(op.type) and forward and _stretches(op)):
+            continue
+        if sides != [DATA, DATA | VARIABLE]:
+            continue
         shapes = " and ".join(str(tensor.shape.as_list()) for tensor in op.inputs)
         yield finding("TPU227", place(op), shapes=shapes, result=str(op.outputs[0].shape.as_list()))
+
+
+def _stretches(op: tf.Operation) -> bool:
+    """Whether the op takes [n, 1] and [n], n above 1, and so gives [n, n]."""
+    shapes = [tensor.shape for tensor in op.inputs]
+    if any(not shape.is_fully_defined() for shape in shapes):
+        return False
+    short, long = sorted((shape.as_list() for shape in shapes), key=len)
+    return len(short) == 1 and short[0] > 1 and long == [short[0], 1]
 
 
 _PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")

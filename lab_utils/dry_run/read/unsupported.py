@@ -1,4 +1,4 @@
-"""Ops and types that a TPU lacks, or lacked: TPU202 to TPU208, TPU229."""
+"""Ops and types that a TPU lacks: TPU202 to TPU208."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,11 +6,12 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read.engine import rule
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import SUMMARIES
 from lab_utils.estimator import tf
 
 _NO_KERNEL = (
@@ -45,8 +46,10 @@ def unsupported(
             yield replace(item, severity=Severity.NOTE) if on_host else item
 
 
-@rule("TPU206", needs=("every_op", "summaries_of"), modes=(Mode.TRAIN,))
-def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
+@rule("TPU206", needs=("every_op", "summaries_of", "api"), modes=(Mode.TRAIN,))
+def summaries(
+    ops: list[tf.Operation], graph: Any = None, api: Api = Api.ESTIMATOR
+) -> Iterator[Finding]:
     """A finding for each summary among a core's ops of training: in other modes an Estimator writes none.
 
     Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
@@ -58,7 +61,7 @@ def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
             continue
         if op.graph is graph and op.outputs[0].name not in collection_names:
             continue
-        yield finding("TPU206", place(op), op=op.type)
+        yield finding("TPU206", place(op), op=op.type, **SUMMARIES[api])
 
 
 def _collection_names(graph: Any) -> set[str]:
@@ -126,11 +129,3 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
             continue  # refused already (TPU203)
         if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
             yield finding("TPU208", place(op), op=op.type)
-
-
-@rule("TPU229", needs=("ops", "old_program"))
-def data_dependent(ops: list[tf.Operation], old_program: bool) -> Iterator[Finding]:
-    """A note for each op whose result has as many rows as its data say; TensorFlow 1.x compiled none."""
-    for op in ops if old_program else ():
-        if op.type == "Where" or op.type.startswith("Unique"):
-            yield finding("TPU229", place(op), op=f"tf.{op.type.lower().removesuffix('v2')}")

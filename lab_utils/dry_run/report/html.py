@@ -17,6 +17,7 @@ from lab_utils.common.figures import figure_text, kind_text
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity
 from lab_utils.dry_run.report import words
+from lab_utils.dry_run.report.curves import curves
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.notebook import look
 
@@ -33,21 +34,30 @@ _COLOURS = {
 
 def page(report: Outcome) -> str:
     """The report as a whole HTML document, which needs nothing else."""
-    title = escape(f"Dry run: {report.subject}")
+    return document(f"Dry run: {report.subject}", fragment(report))
+
+
+def document(title: str, body: str) -> str:
+    """A fragment as a whole HTML document with this title."""
     return (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"></head>'
-        f'<body class="lu-page">{fragment(report)}</body></html>\n'
+        f'<body class="lu-page">{body}</body></html>\n'
     )
 
 
 def fragment(report: Outcome) -> str:
     """The report as one HTML element with its own style, for a notebook's output."""
-    return _template().render(report=report)
+    return render("report.html", report=report)
+
+
+def render(template: str, **values: object) -> str:
+    """A template of this folder as HTML, with these values; the style and the colours are there."""
+    return _template(template).render(**values)
 
 
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -61,9 +71,15 @@ def _template() -> jinja2.Template:
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
     style = Markup(sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run"))
     icons = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
-    names = {"words": words, "look": look, "rule_page": _rule_page, "style": style}
+    names = {
+        "words": words,
+        "look": look,
+        "rule_page": _rule_page,
+        "style": style,
+        "curves": curves,
+    }
     names |= {"colours": _COLOURS, "icons": icons}
-    return templates.get_template("report.html", globals=names)
+    return templates.get_template(name, globals=names)
 
 
 def _with_code(text: str) -> Markup:

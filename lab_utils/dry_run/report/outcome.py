@@ -15,6 +15,7 @@ from lab_utils.dry_run.records import (
     Feed,
     Finding,
     Memory,
+    Numerics,
     Severity,
     StageResult,
     Status,
@@ -25,15 +26,29 @@ FORMAT = 2
 READY, FINDINGS, COULD_NOT_RUN = "ready", "findings", "could not run"
 EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 
-NEVER_CHECKED = (
+_SPEED = (
     "Real speed: no TPU was used. Times are estimated from the compiler's schedule; bounds follow from "
-    "counted FLOP and bytes.",
-    "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do not.",
+    "counted FLOP and bytes."
+)
+_NUMERICS = (
+    "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do "
+    "not. With numerics=True (--numerics) the steps are also run with this rounding."
+)
+_NUMERICS_LEFT = (
+    "Numerics on a TPU beyond matmuls and convolutions: its log, exp and division, and the order of its "
+    "sums, give other last digits."
+)
+_NEVER_CHECKED = (
     "Infeed, outfeed and outside compilation as they behave on a real TPU host.",
     "Input on several hosts, each reading its own share of the files.",
     "Checkpoints, buckets, permissions, quota and the network.",
 )
 _COMMENT = re.compile(r"#\s*tpu:\s*ignore\[([^\]]*)\]", re.I)
+
+
+def never_checked(numerics: Numerics | None = None) -> list[str]:
+    """What a dry run does not check, with `numerics` or without."""
+    return [_SPEED, _NUMERICS_LEFT if numerics else _NUMERICS, *_NEVER_CHECKED]
 
 
 @dataclass(repr=False)
@@ -46,6 +61,7 @@ class Outcome:
     part, which limits what ready means.
     `subject` says what was judged, `framework` what it is written with, `backend` what computes it, and
     `devices` how many cores take part (None: not known); `versions` holds the versions that took part.
+    `numerics` is there where the steps were also run with a TPU's matmuls.
     """
 
     subject: str
@@ -62,6 +78,7 @@ class Outcome:
     framework: str = ""
     backend: str = ""
     devices: int | None = None
+    numerics: Numerics | None = None
 
     @property
     def ready(self) -> bool:

@@ -10,6 +10,8 @@ from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import Outcome
 
 WIDTH = 100
+_BAR = 12  # signs of a bar that stands for the whole time
+_MOST = 5_000  # characters of one text
 
 
 def render(report: Outcome) -> str:
@@ -28,16 +30,27 @@ def render(report: Outcome) -> str:
         lines = _wrap(words.memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline or step.cost.estimated_seconds:
             lines += _wrap(words.speed_sentence(step, report))
-        lines += _items(words.line_costs(step))
+        lines += [text for line in words.line_shares(step) for text in _bar(line)]
         if lines:
             blocks.append([step.name.upper(), *lines])
-    blocks.append([line for text in words.bases(report) for line in _wrap(text)])
+    if bases := words.bases(report):
+        head = "{:<18}"
+        rows = [_wrap(text, head.format(name), head.format("")) for name, text in bases]
+        blocks.append(["WHERE THESE COME FROM", *(line for row in rows for line in row)])
     if report.feed.examples_per_second is not None:
         blocks.append(["INPUT PIPELINE", *_wrap(words.feed_sentence(report))])
     if rows := report.figures():
         blocks.append(["FIGURES", *_table(rows)])
     blocks.append(["NOT CHECKED", *_items(report.not_checked)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _bar(line: words.LineShare) -> list[str]:
+    """A line of a step with its share of the time as a bar."""
+    bar = "█" * round(_BAR * line.share)
+    return _wrap(
+        f"{line.where} ({line.costs})", f"{line.percent:>4} {bar:<{_BAR}} ", " " * (_BAR + 6)
+    )
 
 
 def _items(texts: Sequence[str]) -> list[str]:
@@ -47,6 +60,8 @@ def _items(texts: Sequence[str]) -> list[str]:
 def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
     """`text` in lines of at most 100 columns, its own line breaks and indents kept."""
     lines = []
+    if len(text) > _MOST:  # textwrap's time grows with the square of it
+        text = f"{text[:_MOST]} ..."
     for number, line in enumerate(text.splitlines() or [""]):
         indent = len(line) - len(line.lstrip())
         lines += textwrap.wrap(

@@ -1,5 +1,6 @@
 """The sentences of a report, which every view of it shows."""
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,13 +16,12 @@ from lab_utils.runtime import chips
 _MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}
 
 _LINES_BASIS = (
-    "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
-    "it fused counts to the line of the last op; it estimates no cycles of collectives and copies."
+    "The ten lines with the most estimated cycles, and their share of the time in which a core computes. "
+    "What the compiler fused counts to the line of the last op; it estimates no cycles of collectives and "
+    "copies."
 )
-
-
-_ESTIMATE_BASIS = (
-    "Estimated times: the cycles of the compiled program's own schedule over the clock (derived from the "
+ESTIMATE_BASIS = (
+    "The cycles of the compiled program's own schedule over the clock (derived from the "
     "peak), and exchanges by their bytes over the published speed of the links. Nothing was measured on a "
     "TPU; waiting for input and for the host is not in them."
 )
@@ -46,13 +46,40 @@ def ignored(report: Outcome) -> list[str]:
     return [f"{finding.rule} at {finding.where}" for finding in report.ignored]
 
 
-def line_costs(step: CompiledStep) -> list[str]:
-    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place."""
-    return [
-        f"{line.cycles:,.0f} cycles, {scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}: "
-        f"{str(line.place) or 'no line'}"
-        for line in step.lines
-    ]
+@dataclass(frozen=True)
+class LineShare:
+    """What one line of a step takes, as reports show it.
+
+    Attributes:
+        share: of the cycles of the whole step, 0 to 1.
+        where: the line; "no line" for what has none.
+        costs: its time, HBM traffic and FLOPs, in words.
+    """
+
+    share: float
+    where: str
+    costs: str
+
+    @property
+    def percent(self) -> str:
+        """The share in words."""
+        return f"{self.share:.0%}" if self.share >= 0.01 else "<1%"
+
+
+def line_shares(step: CompiledStep) -> list[LineShare]:
+    """The most expensive lines of a step, each with its share of the time in which a core computes."""
+    cost = step.cost
+    cycles = cost.cycles.value if cost.cycles else 0.0
+    seconds = cost.estimated_seconds.value if cost.estimated_seconds else 0.0
+    if cost.exchange_seconds:
+        seconds -= cost.exchange_seconds.value
+    shares = []
+    for line in step.lines:
+        share = line.cycles / cycles if cycles else 0.0
+        took = scaled(share * seconds, "s") if seconds else f"{line.cycles:,.0f} cycles"
+        costs = f"{took}, {scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}"
+        shares.append(LineShare(share, str(line.place) or "no line", costs))
+    return shares
 
 
 def speed_sentence(step: CompiledStep, report: Outcome) -> str:
@@ -80,11 +107,16 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
 
 def _without_training(topology: str) -> str:
     """A remark where no whole training on that chip is among the published programs."""
+    if has_training(topology):
+        return ""
+    return f" (none of them a training on {chips.parse(topology)[0].name})"
+
+
+def has_training(topology: str) -> bool:
+    """Whether a training on this kind of chip is among the published programs with an estimated time."""
     chip = chips.parse(topology)[0].name
     estimated = (row for row in published() if hasattr(row, "of_estimate"))
-    if any(row.chip == chip and row.kind != "matmul" for row in estimated):
-        return ""
-    return f" (none of them a training on {chip})"
+    return any(row.chip == chip and row.kind != "matmul" for row in estimated)
 
 
 # Where the estimate is so many times the bound, the bound tells nothing of the speed.
@@ -140,17 +172,20 @@ def _roofline_parts(step: CompiledStep) -> str:
     return ", ".join((compute, traffic) if bound.bound_by == "FLOPs" else (traffic, compute))
 
 
-def bases(report: Outcome) -> list[str]:
-    """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
-    sentences = [_ESTIMATE_BASIS for step in report.compiled if step.cost.estimated_seconds]
-    sentences += [
-        f"Bounds: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
-        f"{shares_sentence()}"
+def bases(report: Outcome) -> list[tuple[str, str]]:
+    """Where the figures of the steps come from, once for all of them: what, and from where."""
+    rows = [
+        ("estimated times", ESTIMATE_BASIS)
         for step in report.compiled
-        if step.cost.roofline
+        if step.cost.estimated_seconds
     ]
-    sentences += [_LINES_BASIS for step in report.compiled if step.lines]
-    return list(dict.fromkeys(sentences))
+    for step in report.compiled:
+        if step.cost.roofline:
+            peaks = kind_text(step.cost.peak_flops)
+            rows.append(("bounds", f"FLOPs and bytes {step.cost.flops.kind}; peaks {peaks}."))
+            rows.append(("published speeds", shares_sentence()))
+    rows += [("lines", _LINES_BASIS) for step in report.compiled if step.lines]
+    return list(dict.fromkeys(rows))
 
 
 @cache
@@ -173,7 +208,7 @@ def shares_sentence() -> str:
         kinds.setdefault(row.kind, []).append(row.of_bound)
     ranges = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
     return (
-        f"Published programs reached these shares of such bounds on real TPUs ({ranges}; "
+        f"Programs reached these shares of such bounds on real TPUs ({ranges}; "
         "sources in tests/benchmarks/README.md); yours was not measured."
     )
 

@@ -125,13 +125,19 @@ def page(id: str) -> str:
 
 
 def finding(
-    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
+    id: str,
+    place: Place,
+    *,
+    message: str = "",
+    note: bool = False,
+    because_of: str = "",
+    **facts: object,
 ) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
     `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU; it is left out
     where the why quotes it whole. With `note` it is a note, whatever the rule's severity: it may well be
-    what the program means.
+    what the program means. `because_of` is the rule of whose mistake it may be a consequence only.
 
     Raises:
         KeyError: there is no such rule.
@@ -145,4 +151,4 @@ def finding(
     why, fix = _WORDS.format(entry.why, **facts), _WORDS.format(entry.fix, **facts)
     severity = Severity.NOTE if note else entry.severity
     message = "" if message.rstrip(".") in why else message
-    return Finding(id, entry.stage, severity, place, why, fix, entry.lab, message)
+    return Finding(id, entry.stage, severity, place, why, fix, entry.lab, message, because_of)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Program, Role
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Finding, Mode, Numerics
 from lab_utils.dry_run.rules import finding, some
 from lab_utils.dry_run.run import words
 
@@ -38,6 +38,7 @@ class VirtualRun:
         notes: what was seen and is not a fault.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
+        numerics: the same steps as a TPU's matrix unit computes them, where that was asked for.
     """
 
     steps: int = 0
@@ -47,6 +48,7 @@ class VirtualRun:
     notes: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
     cached: bool = False
+    numerics: Numerics | None = None
 
 
 def look_at_batches(program: Program, epochs: list[list[Batch]], result: VirtualRun) -> None:

@@ -2,7 +2,7 @@
 
 What it shows is how the cores work together: whether they still agree after a step, whether the loss
 is what one core with the whole batch would get, whether the input feeds each core its own examples.
-It says nothing of a TPU's numerics: here matmuls are done in float32.
+Matmuls are done in float32 here. With `session.on_tpu` the steps are run also as a TPU computes them.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -13,7 +13,9 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import CompilerMissing
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Comparison, Program, Role
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.run import jax_step, numerics
 from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
@@ -44,12 +46,11 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 
     They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
-    program, steps = session.program(), session.steps
+    program, steps = _train_program(session), session.steps
     if program.partition is not None:
-        raise Skip(
-            "a JAX step runs on virtual devices as it is: with "
-            f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
-        )
+        if not leaves_room(program):
+            yield
+        return jax_step.carry_out(session, program, _comparison(session, program))
     beside, plan = leaves_room(program), affordable(program, steps)
     if plan is None:
         raise Skip(
@@ -65,7 +66,8 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     if not beside:
         yield  # the compiler takes most at its end
     try:
-        with running(many, steps=plan.steps, one_core=one_core) as finish:
+        options = {"steps": plan.steps, "one_core": one_core, "on_tpu": session.on_tpu}
+        with running(many, **options) as finish:
             if beside:
                 yield
             ran = finish(session.say)
@@ -77,15 +79,66 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     session.add(ran.findings)
     if not ran.steps and not ran.findings:
         raise Skip("; ".join(ran.not_compared))
+    return _told(session, ran, plan)
+
+
+def _told(session: Session, ran: VirtualRun, plan: Plan) -> str:
+    """The stage's detail; its figures, and what was not compared, go into the session."""
     losses = [sum(step) / len(step) for step in ran.losses]
     session.result.figures += [
         Figure(f"mean loss of the cores, step {number}", loss, "", Kind.MEASURED)
         for number, loss in enumerate(losses, 1)
     ]
     session.not_checked += ran.not_compared
+    if session.on_tpu and ran.numerics:
+        session.numerics = ran.numerics
+        session.result.figures += [
+            Figure(f"the same with a TPU's matmuls, step {number}", loss, "", Kind.MEASURED)
+            for number, loss in enumerate(ran.numerics.tpu_losses, 1)
+        ]
+        ran.notes.append(numerics.summary(ran.numerics))
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
     return " ".join([summary, *ran.notes])
+
+
+def _comparison(session: Session, program: Program) -> Comparison:
+    """The JAX step to run, with as large a part of its batch as this machine should give.
+
+    Raises:
+        Skip: it cannot be run.
+    """
+    cores = program.partition.cores
+    if cores > MOST_VIRTUAL_CORES:
+        raise Skip(
+            f"cannot be checked here: {counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that "
+            "this machine can run; a smaller --topology shows how the cores work together"
+        )
+    state = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
+    flops = sum(matmul.flops for matmul in program.matmuls) * cores * session.steps * 2
+    if 3 * state * cores > min(MOST_BYTES, places.free_memory() / 3):
+        raise Skip("its state would take more memory than this machine should give")
+    share = 1
+    while flops / share > MOST_FLOP:
+        share *= 2
+    try:
+        comparison = session.workload.comparison(share)
+    except (CannotLower, InputUnfit) as error:
+        raise Skip(f"cannot be checked here: {first_line(error)}") from error
+    if share > 1:
+        session.not_checked.append(
+            f"The whole batch: to spare this machine, the virtual cores took 1/{share} of it."
+        )
+    return comparison
+
+
+def _train_program(session: Session) -> Program:
+    """The train step. Raises Skip where a program was seen to train nothing."""
+    if session.mode is not Mode.TRAIN:
+        raise Skip(
+            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
+        )
+    return session.program()
 
 
 def _depends_on_cores(ran: VirtualRun) -> bool:

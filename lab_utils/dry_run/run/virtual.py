@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
@@ -11,21 +10,24 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
+from lab_utils.dry_run.records import Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import findings
+from lab_utils.dry_run.run import findings, numerics, precision
 from lab_utils.dry_run.run.findings import Batch, VirtualRun
-
-# A line of a traceback that names the exception; XLA's own messages go on after it.
-_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 
 
 @contextmanager
 def running(
-    program: Program, *, steps: int = 3, one_core: Program | None = None
+    program: Program,
+    *,
+    steps: int = 3,
+    one_core: Program | None = None,
+    on_tpu: bool = False,
 ) -> Iterator[Callable[[Progress | None], VirtualRun]]:
     """Context manager: `steps` steps of `program` run on as many virtual cores as it has replicas.
 
@@ -34,6 +36,7 @@ def running(
             values and is fed the same examples; its loss must be that of the cores to within
             SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
             make a difference right.
+        on_tpu: also the steps with matmuls as a TPU computes them (numerics.py).
 
     Yields:
         what waits for them and judges them.
@@ -55,13 +58,51 @@ def running(
         result.notes.append(f"The data end after {ends}, and were read again.")
     findings.look_at_batches(program, epochs, result)
     whole = _joined_batches(program, one_core, batches, result)
-    programs = [(program, batches)]
-    if whole and program.batch_statistics:  # only the first step can be compared, and that roughly
-        programs.append((one_core if program.may_add_up else _loss_only(one_core), whole[:1]))
-    elif whole:
-        programs.append((one_core, whole))
+    programs = [(program, batches), *_beside(program, one_core, whole)]
+    if on_tpu and (op := precision.without_a_seed(program.hlo)):
+        on_tpu = False
+        result.not_compared.append(
+            f"A TPU's rounding: each run of the step draws other random numbers ({op})."
+        )
+    if on_tpu:
+        programs += numerics.variants(program, batches)
     with executing(programs) as wait:
-        yield lambda progress: _result(program, result, batches, lambda: wait(progress))
+
+        def finish(progress: Progress | None) -> VirtualRun:
+            _result(program, result, batches, lambda: wait(progress), on_tpu=on_tpu)
+            if result.numerics and (what := numerics.hurt(result.numerics)):
+                if progress:
+                    progress("looking for the line whose rounding does it")
+                line = _culprit(program, batches, result.numerics)
+                result.findings.append(numerics.finding_of(what, program, line))
+            return result
+
+        yield finish
+
+
+def _beside(
+    program: Program, one_core: Program | None, whole: list[Batch]
+) -> list[tuple[Program, list[Batch]]]:
+    """What one core does with the whole batches, to compare with; nothing where there are none."""
+    if not whole:
+        return []
+    if program.batch_statistics:  # only the first step can be compared, and that roughly
+        return [(one_core if program.may_add_up else _loss_only(one_core), whole[:1])]
+    return [(one_core, whole)]
+
+
+def _culprit(program: Program, batches: list[Batch], found: Numerics) -> Place:
+    """The line that only needs float32 matmuls, for all to be well; NOWHERE if it is not a single one."""
+    tried = numerics.with_a_line_exact(program)
+    programs = [program, *tried.values()]
+    with executing([(each, batches) for each in programs]) as wait:
+        exact, *runs = wait(None)[0]["runs"]
+    for place, run in zip(tried, runs, strict=True):
+        again = numerics.compared(exact, run, exact)
+        again.other_losses, again.other_weights = found.other_losses, found.other_weights
+        if not numerics.hurt(again):
+            return place
+    return NOWHERE
 
 
 def _epochs(program: Program, steps: int) -> list[list[Batch]]:
@@ -81,18 +122,22 @@ def _result(
     result: VirtualRun,
     batches: list[Batch],
     wait: Callable[[], tuple[dict[str, Any], bool]],
+    *,
+    on_tpu: bool,
 ) -> VirtualRun:
     """What the steps did, added to what the batches showed."""
     try:
         answer, result.cached = wait()
     except ChildFailed as error:
-        lines = str(error).splitlines()
-        reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
+        reason = process.exception_line(error)
         result.findings.append(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
         return result
     ran = answer["runs"]
+    if on_tpu:
+        *ran, as_on_tpu, other = ran
+        result.numerics = numerics.compared(ran[0], as_on_tpu, other)
     result.steps = len(ran[0]["steps"])
     result.losses = [step["losses"] for step in ran[0]["steps"] if step["losses"]]
     if not result.losses:
@@ -169,20 +214,21 @@ def executing(programs: list[tuple[Program, list[Batch]]]) -> AbstractContextMan
     """Context manager: each program runs on virtual cores, a step for each of its batches.
 
     All start from the values of the first one. The answer has "runs", for each program {"steps": [{"losses":
-    [...], "variables": {...}}, ...]} as child.py has it. Errors are those of process.answering.
+    [...], "variables": {...}}, ...], "moved": ..., "apart": ...} as child.py has it. Errors are those of
+    process.answering.
     """
     files = {"values.npz": _npz(programs[0][0].origin.values)}
-    runs = []
-    for program, batches in programs:
-        name = f"{program.cores}_cores"
-        files[f"{name}.hlo"] = program.hlo
-        names = [f"{name}_{number}.npz" for number in range(len(batches))]
+    runs, names_of_hlo = [], {}
+    for index, (program, batches) in enumerate(programs):
+        hlo = names_of_hlo.setdefault(program.hlo, f"{len(names_of_hlo)}.hlo")
+        files[hlo] = program.hlo
+        names = [f"{index}_{number}.npz" for number in range(len(batches))]
         for file, batch in zip(names, batches, strict=True):
             arrays = zip(program.feeds, batch, strict=True)
             files[file] = _npz({str(number): array for number, array in arrays})
         runs.append(
             {
-                "hlo": f"{name}.hlo",
+                "hlo": hlo,
                 "cores": program.cores,
                 "inputs": [asdict(input_) for input_ in program.inputs],
                 "outputs": [asdict(output) for output in program.outputs],

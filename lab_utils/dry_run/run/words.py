@@ -20,6 +20,13 @@ OF_GRADIENTS = {
         "Divide each core's loss by the global batch, as tf.nn.compute_average_loss does: under TPUStrategy "
         "the optimizer sums the gradients over the cores."
     ),
+    Api.JAX: (
+        "Take the gradients of each core's own mean loss, and join them once, by "
+        "grads = jax.lax.pmean(grads, axis_name). Under jax.pmap the gradients of a loss that psum or pmean "
+        "has joined are already all-reduced. Under jax.shard_map with check_vma, so are those of "
+        "parameters that all cores hold: differentiate jax.lax.pmean(loss, axis_name) there, and join "
+        "nothing after it."
+    ),
 }
 SAVED = {
     Api.ESTIMATOR: "TPUEstimator saves those of core 0.",
@@ -32,6 +39,10 @@ TRAINS = {
     Api.STRATEGY: (
         "Apply the gradients in the step (optimizer.apply_gradients), take them of the variables that the "
         "loss depends on, and use a learning rate above 0."
+    ),
+    Api.JAX: (
+        "Return the updated state from the step, take the gradients with respect to it, and use a learning "
+        "rate above 0."
     ),
 }
 AGREE = {

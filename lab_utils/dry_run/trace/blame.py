@@ -5,7 +5,8 @@ import functools
 import inspect
 import linecache
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, place_of_line
@@ -15,36 +16,70 @@ from lab_utils.estimator import tf
 # Ops that give their batches a first dimension; one that pads settles the others as well.
 BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "MapAndBatchDataset", "PaddedBatchDatasetV2")
 _OF_TENSORS = ("TensorSliceDataset", "TensorDataset")
-# The ops whose elements have the fault whatever those of their input are like.
-_SETTLED_BY = {"TPU101": BATCHES, "TPU102": ("PaddedBatchDatasetV2",)}
 
 
-def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
-    """The op of `graph` to which a finding of `rule` points, or None where none is to blame.
+@dataclass(frozen=True)
+class Fault:
+    """What the infeed refuses of the elements of a dataset.
+
+    Attributes:
+        is_bad: whether a tensor of that type and shape has the fault.
+        settled_by: the ops whose elements have or lack it whatever those of their input are like.
+        in_functions: a function that a dataset maps may bring it in.
+        passes_on: there, what is computed from a tensor that has it may have it for that reason.
+    """
+
+    is_bad: Callable[[Any, tf.TensorShape], bool]
+    settled_by: tuple[str, ...] = ()
+    in_functions: bool = False
+    passes_on: bool = True
+
+
+def _is_unknown(dtype: Any, shape: tf.TensorShape) -> bool:
+    return dtype != tf.variant and not shape.is_fully_defined()
+
+
+def of_type(name: str, in_functions: bool = True, passes_on: bool = True) -> Fault:
+    """The elements are of the type of that name."""
+    return Fault(lambda dtype, shape: dtype.name == name, (), in_functions, passes_on)
+
+
+def of_shape(text: str) -> Fault:
+    """The elements have the shape of that text: "[8, 3]"."""
+    return Fault(lambda dtype, shape: shape.is_fully_defined() and str(shape.as_list()) == text)
+
+
+UNKNOWN_BATCH = Fault(_is_unknown, settled_by=BATCHES)
+UNKNOWN_SIZES = Fault(_is_unknown, settled_by=("PaddedBatchDatasetV2",), in_functions=True)
+STRINGS = of_type("string", passes_on=False)
+SPARSE = of_type("variant", in_functions=False)
+
+
+def culprit(graph: tf.Graph, fault: Fault) -> tf.Operation | None:
+    """The op of `graph` to which a finding of that fault points, or None where none is to blame.
 
     It is the first on the way from the sources whose elements have the fault: a dataset op, or one in the
-    function that it maps. `fact` is the type's name, for TPU120, or the shape, for TPU131.
+    function that it maps.
     """
-    bad = _fault(rule, fact)
-    op = next((op for op in _ends(graph) if _is_faulty(op, bad)), None)
+    op = next((op for op in _ends(graph) if _is_faulty(op, fault)), None)
     # From the last dataset op back to the first that has the fault, or that settles it.
-    while op is not None and op.type not in _SETTLED_BY.get(rule, ()):
+    while op is not None and op.type not in fault.settled_by:
         before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
         # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
-        if rule not in _SETTLED_BY and own_frame(op.traceback):
+        if not fault.settled_by and own_frame(op.traceback):
             before = [earlier for earlier in before if _types(earlier) == _types(op)]
-        earlier = next((earlier for earlier in before if _is_faulty(earlier, bad)), None)
+        earlier = next((earlier for earlier in before if _is_faulty(earlier, fault)), None)
         if earlier is None:
             break
         op = earlier
     functions = called_functions(op) if op is not None else []
-    inner = within(functions[0], rule, fact) if len(functions) == 1 else None
+    inner = within(functions[0], fault) if len(functions) == 1 else None
     if inner is None or inner.type == "Identity":  # the function only hands on what it was given
-        inner = _computing_op(op, bad) or inner
+        inner = _computing_op(op, fault) or inner
     return inner or op
 
 
-def _computing_op(op: tf.Operation | None, bad: Callable) -> tf.Operation | None:
+def _computing_op(op: tf.Operation | None, fault: Fault) -> tf.Operation | None:
     """The op of the program that computes the faulty tensors of which the datasets up to `op` are made.
 
     None where they are constants: names of files are strings by right, until a map hands them on.
@@ -52,46 +87,43 @@ def _computing_op(op: tf.Operation | None, bad: Callable) -> tf.Operation | None
     chain = [op] if op is not None else []
     for dataset in chain:
         for tensor in dataset.inputs:
-            if tensor.dtype == tf.variant and _is_dataset(tensor.op) and _is_faulty(tensor.op, bad):
-                chain.append(tensor.op)
-            elif dataset.type in _OF_TENSORS and bad(tensor.dtype, tensor.shape):
+            if tensor.dtype == tf.variant and _is_dataset(tensor.op):
+                chain += [tensor.op] if _is_faulty(tensor.op, fault) else []
+            elif dataset.type in _OF_TENSORS and fault.is_bad(tensor.dtype, tensor.shape):
                 return tensor.op if tensor.op.type != "Const" else None
     return None
 
 
-def _fault(rule: str, fact: str) -> Callable[[Any, tf.TensorShape], bool]:
-    """Whether a tensor of that type and shape has the fault that `rule` is about."""
-    if rule in ("TPU101", "TPU102"):
-        return lambda dtype, shape: dtype != tf.variant and not shape.is_fully_defined()
-    if rule == "TPU131":
-        return lambda dtype, shape: shape.is_fully_defined() and str(shape.as_list()) == fact
-    fault = {"TPU119": "string", "TPU120": fact, "TPU128": "variant"}[rule]
-    return lambda dtype, shape: dtype.name == fault
-
-
-def within(function: Any, rule: str, fact: str = "") -> tf.Operation | None:
+def within(function: Any, fault: Fault) -> tf.Operation | None:
     """The op in a dataset's function (a FuncGraph) that brings in the fault; None where none does."""
-    if rule not in ("TPU102", "TPU119", "TPU120"):
+    if not fault.in_functions:
         return None
-    bad = _fault(rule, fact)
     outside = {tensor.op for tensor in function.inputs}
-    op = next((t.op for t in function.outputs if bad(t.dtype, t.shape)), None)
+    op = next((t.op for t in function.outputs if fault.is_bad(t.dtype, t.shape)), None)
     while op is not None and op.type == "Identity" and op.inputs[0].op not in outside:
         op = op.inputs[0].op  # tf.data puts one around each result of the function
-    while op is not None and rule != "TPU119":
-        before = [t.op for t in op.inputs if bad(t.dtype, t.shape) and t.op not in outside]
+    while op is not None and fault.passes_on:
+        inputs = [tensor for tensor in op.inputs if tensor.op not in outside]
+        before = [tensor.op for tensor in inputs if fault.is_bad(tensor.dtype, tensor.shape)]
         if len(before) != 1:
             break
         op = before[0]
     return op if op is not None and op not in outside and own_frame(op.traceback) else None
 
 
-def unknown_sizes(shapes: Iterable[tf.TensorShape]) -> str:
-    """TPU102 where a size of an example is unknown, TPU101 where only batches are, else ""."""
-    unknown = [shape for shape in shapes if not shape.is_fully_defined()]
-    if any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown):
-        return "TPU102"
-    return "TPU101" if unknown else ""
+def unknown_batch(shapes: list[tf.TensorShape]) -> bool:
+    """Whether a first dimension is unknown, and no size of an example."""
+    return bool(_unknown(shapes)) and not unknown_sizes(shapes)
+
+
+def unknown_sizes(shapes: list[tf.TensorShape]) -> bool:
+    """Whether a size of an example is unknown."""
+    unknown = _unknown(shapes)
+    return any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown)
+
+
+def _unknown(shapes: list[tf.TensorShape]) -> list[tf.TensorShape]:
+    return [shape for shape in shapes if not shape.is_fully_defined()]
 
 
 def last_shapes(graph: tf.Graph) -> list[tf.TensorShape]:
@@ -110,8 +142,8 @@ def _is_dataset(op: tf.Operation) -> bool:
     return bool(re.search(r"Dataset(V\d+)?$", op.type)) and bool(op.outputs)
 
 
-def _is_faulty(op: tf.Operation, bad: Callable) -> bool:
-    return any(map(bad, _types(op), _shapes(op)))
+def _is_faulty(op: tf.Operation, fault: Fault) -> bool:
+    return any(map(fault.is_bad, _types(op), _shapes(op)))
 
 
 def _types(op: tf.Operation) -> list[Any]:

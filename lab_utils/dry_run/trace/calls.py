@@ -3,13 +3,14 @@
 Only a program that was run has shown its calls. TPUEstimator checks them itself here, one after the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from lab_utils.common.source import Place
 from lab_utils.dry_run.advice import advice
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
@@ -17,29 +18,27 @@ _RULES = {Mode.TRAIN: "TPU132", Mode.EVAL: "TPU133"}
 _METHODS = {Mode.TRAIN: "train", Mode.EVAL: "evaluate"}
 
 
-def call_findings(calls: Iterable[Call], cores: int) -> list[Finding]:
+@rule("TPU132", "TPU133", "TPU199", needs=("calls", "cores"))
+def refused_calls(calls: list[Call], cores: int) -> Iterator[Finding]:
     """A finding for each line whose call a TPUEstimator on `cores` cores would refuse.
 
     With use_tpu=False, as all of a program, the evaluation is a note: many programs choose its steps by
     use_tpu. An Estimator that has use_tpu=False beside others stays on the host.
     """
-    findings: dict[tuple[str, Place], Finding] = {}
     calls = [call for call in calls if isinstance(call.estimator, tpu.TPUEstimator)]
     on_tpu = [call for call in calls if _tpu_estimator.settings(call.estimator).use_tpu]
     for call in on_tpu or calls:
         error = _refusal(call, cores)
-        if error is None:
+        if error is None or settings_finding(error):  # of settings building the graph says why
             continue
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if "steps" in text:
             note = call.mode is Mode.EVAL and not on_tpu
             words = str(call).replace(call.mode, _METHODS[call.mode], 1)
-            item = finding(_RULES[call.mode], call.place, message=text, call=words, note=note)
+            yield finding(_RULES[call.mode], call.place, message=text, call=words, note=note)
         else:
             facts = {"mode": call.mode, "error": text, "hint": advice(text)}
-            item = finding("TPU199", call.place, message=text, **facts)
-        findings.setdefault((item.rule, item.place), item)
-    return list(findings.values())
+            yield finding("TPU199", call.place, message=text, **facts)
 
 
 def _refusal(call: Call, cores: int) -> Exception | None:

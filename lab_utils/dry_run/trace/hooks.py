@@ -1,18 +1,32 @@
 """What the hooks of a program ask its session for, once the graph is there: TPU115."""
 
+import re
+from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.engine import GRAPHS, rule
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import in_words
 from lab_utils.dry_run.trace.blame import argument
-from lab_utils.dry_run.trace.messages import is_fetch
+from lab_utils.dry_run.trace.messages import FETCH
 from lab_utils.dry_run.workload import Call, Trace
 from lab_utils.estimator import tf, v1
 
 
+@rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
+def refused_fetches(refused: tuple[Exception, Place] | None) -> Iterator[Finding]:
+    """A finding for the first hook that fetches what its session does not have."""
+    if refused is not None:
+        error, where = refused
+        text = " ".join(str(error).split())
+        yield finding("TPU115", where, message=f"{type(error).__name__}: {text}")
+
+
 def look_at(trace: Trace, call: Call | None) -> None:
-    """Sets the error of `trace` to what a session says to a hook that fetches what it has not.
+    """Notes what a session refuses to fetch for a hook, which ends the graph as an error does.
 
     The model's tensors belong to the loop on the device, and not to the session's graph; with version 1
     control flow they are part of it, and cannot be fetched. The hooks are those of the spec, which have
@@ -29,12 +43,13 @@ def look_at(trace: Trace, call: Call | None) -> None:
                 request = hook.before_run(v1.train.SessionRunContext(None, _Session(trace.graph)))
             refuse(getattr(request, "fetches", None), trace.graph)
         except Exception as error:  # of the program's own code, which may want what is not there
-            if not is_fetch(error):
-                trace.not_checked.append(
-                    f"What the hook {type(hook).__name__} fetches: it raised {in_words(error)}."
+            if not re.search(FETCH, " ".join(str(error).split())):
+                trace.unknown_fetches.append(
+                    f"the hook {type(hook).__name__} raised {in_words(error)}"
                 )
                 continue
-            trace.error, trace.error_at = error, _place(hook, trace, call)
+            trace.error = error
+            trace.refused_fetch = error, place(error) or _place(hook, trace, call)
             return
 
 

@@ -60,11 +60,6 @@ def _getargspec(function: Any) -> tuple:
     return _ArgSpec(*inspect.getfullargspec(function)[:4])
 
 
-def installed() -> bool:
-    """Whether the user's files are given TensorFlow 1."""
-    return builtins.__import__ is _stand_in_import
-
-
 def used() -> dict[str, str]:
     """The names of tf.contrib that were taken so far, and where each stands today."""
     return dict(_used)

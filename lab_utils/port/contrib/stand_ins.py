@@ -77,7 +77,7 @@ class LARSOptimizer(v1.train.MomentumOptimizer):
     holds a text of `skip_list`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  as TensorFlow 1 had it
         self,
         learning_rate: Any,
         momentum: float = 0.9,

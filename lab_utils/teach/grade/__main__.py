@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lab_utils.check import sources
-from lab_utils.common import command, files, interrupts
+from lab_utils.common import command, files
 from lab_utils.teach import grade
 from lab_utils.teach.grade import page, runs, submissions, worker  # noqa: F401 (worker: its packages are here)
 from lab_utils.teach.grade.submissions import Submission
@@ -24,7 +24,6 @@ _STOPPED = "grading was stopped before it"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where nothing could be graded or written."""
     options = _parser().parse_args(arguments)
-    interrupts.as_ctrl_c()
     try:
         submitted = submissions.find(options.folder)
         results = {

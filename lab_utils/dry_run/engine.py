@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import Finding, Mode, Stage
 
 # The modes that have a step on a core; serving is a graph for the host.
 STEPS = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
+GRAPHS = (*STEPS, Mode.SERVING)
 
 
 class Unavailable(Exception):
@@ -47,8 +49,11 @@ class Facts:
     """What is known of one mode of what was handed over; of this class, nothing.
 
     A subclass has the facts of its kind of program, as methods marked with `fact`, and plain attributes for
-    what is known from the start. What it does not have is unavailable, for the reason `without`.
+    what is known from the start. What it does not have is unavailable, for the reason `without`. `stopped_by`
+    is the rule whose mistake kept the graph of the mode from being built, "" for none.
     """
+
+    stopped_by = ""
 
     def __init__(self, mode: Mode, without: str = "") -> None:
         self.mode, self.without = mode, without
@@ -84,6 +89,11 @@ class Rule:
     modes: tuple[Mode, ...]
     function: Callable[..., Iterator[Finding]]
 
+    @property
+    def stage(self) -> Stage:
+        """The stage in which it is asked: that of the page of its first id."""
+        return rules.rule(self.ids[0]).stage
+
 
 RULES: list[Rule] = []
 
@@ -100,17 +110,18 @@ def rule(
     return register
 
 
-def apply_rules(facts: Facts) -> tuple[list[Finding], list[str]]:
-    """The findings of all rules for one mode, and sentences on those that could not be asked, and why."""
+# Why rules were left out -> their ids, for one mode.
+LeftOut = dict[str, set[str]]
+
+
+def apply_rules(facts: Facts, stage: Stage) -> tuple[list[Finding], LeftOut]:
+    """The findings of all rules of a stage for one mode, and the rules that could not be asked."""
     findings: list[Finding] = []
-    left_out: dict[str, set[str]] = {}
+    left_out: LeftOut = {}
     for item in RULES:
-        if facts.mode in item.modes:
+        if item.stage is stage and facts.mode in item.modes:
             try:
                 findings += item.function(*facts.give(item.needs))
             except Unavailable as why:
                 left_out.setdefault(str(why), set()).update(item.ids)
-    return findings, [
-        f"{', '.join(sorted(ids))}, of {facts.mode.activity}: {why.rstrip('.')}."
-        for why, ids in left_out.items()
-    ]
+    return findings, left_out

@@ -1,0 +1,289 @@
+"""Which slice, and which batch: the train step compiled for several, and nothing else done with it.
+
+Each answer of the compiler comes from the cache where it is known. Several steps are compiled side by side
+where they leave room.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab_utils.common.figures import counted, memory
+from lab_utils.dry_run import cache as results
+from lab_utils.dry_run.compile.figures import Compiled
+from lab_utils.dry_run.compile.stage import compiling
+from lab_utils.dry_run.feed.stage import usable_cores
+from lab_utils.dry_run.frontends.recognise import workload_of
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private.process import ChildFailed
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.progress import progress as shown
+from lab_utils.dry_run.report.comparison import Comparison, Trial
+from lab_utils.dry_run.session import first_line, leaves_room
+from lab_utils.dry_run.workload import Observed, Workload
+from lab_utils.runtime import chips
+
+COMPILATIONS = 8  # of a search for a batch
+_TOGETHER = 4  # compilers at work at a time, at most
+_FINE = 8  # batches from here on are multiples of it
+_NEAR = 0.1  # the search ends where the next larger batch that does not fit is so near
+_OLD = ("v2", "v3")  # on which TPUEstimator is known to run
+_ABOUT_ESTIMATOR = (
+    "TPUEstimator is known to run on v2 and v3. On newer chips these are the figures of the same step in a "
+    "framework that drives them, such as JAX."
+)
+
+Say = Callable[[str], None]
+Waiting = Callable[[Any], Compiled]
+
+
+def compare_topologies(  # noqa: PLR0913  the public door
+    subject: Any,
+    data: Any,
+    topologies: Sequence[str] = chips.POPULAR,
+    *,
+    train_steps: int | None = None,
+    prices: Mapping[str, Any] | str | Path | None = None,
+    mesh_axes: Mapping[str, int] | None = None,
+    cache: bool = True,
+    progress: bool = True,
+    observed: Observed | None = None,
+) -> Comparison:
+    """Compiles the train step of a program for several slices: time, examples a second, memory of each.
+
+    The batch of all cores is the program's own on every slice, so that each row does the same training.
+
+    Args:
+        subject, data, mesh_axes, observed: as dry_run takes them.
+        topologies: such as ("v2:2x2", "v6e:2x4"); by default what people can get.
+        train_steps: of the whole training, for the hours; by default those that a run of the program showed.
+        prices: of one chip for an hour by its kind, {"v5e": 1.2, "currency": "USD"}, or a YAML file of that.
+        cache: take what an earlier dry run compiled.
+        progress: show what is going on, on a terminal or in a notebook.
+
+    Raises:
+        TypeError: as dry_run.
+        ValueError: an unknown topology, or prices that are none.
+        CompilerMissing: jax or libtpu is not installed here.
+    """
+    for topology in topologies:
+        chips.parse(topology)
+    listed = _prices(prices)
+    steps = train_steps or (observed.steps() if observed else None)
+
+    def workload_for(topology: str) -> Workload:
+        workload = workload_of(subject, data, topology=topology, mesh_axes=mesh_axes)
+        workload.observed = observed or Observed()
+        return workload
+
+    workload = workload_for(topologies[0])
+    programs: dict[Any, Program | str] = {}
+    with _compiling_for(cache, progress) as say, ExitStack() as compilers:
+
+        def program_for(topology: str) -> Program | str:
+            cores = chips.cores(topology)
+            in_jax = workload.backend == "JAX"  # where a step is laid on that very topology
+            key = topology if in_jax else cores
+            if key not in programs:
+                say(f"the step for {counted(cores, 'core')}")
+                programs[key] = _lowered(workload_for(topology) if in_jax else workload, cores)
+            return programs[key]
+
+        jobs = ((topology, program_for(topology)) for topology in topologies)
+        trials = list(_trials(jobs, compilers, say))
+    notes = []
+    if workload.framework == "TPUEstimator" and any(
+        chips.parse(topology)[0].name not in _OLD for topology in topologies
+    ):
+        notes.append(_ABOUT_ESTIMATOR)
+    priced = [replace(trial, price=_price(trial.topology, listed)) for trial in trials]
+    currency = str(listed.get("currency", "money")) if listed else ""
+    if source := listed.get("source"):
+        notes.append(f"Prices: {source}.")
+    return Comparison(workload.name, "slice", priced, steps, currency, notes)
+
+
+def largest_batch(
+    subject: Any,
+    data: Any,
+    topology: str = "v2:2x2",
+    *,
+    mesh_axes: Mapping[str, int] | None = None,
+    cache: bool = True,
+    progress: bool = True,
+    observed: Observed | None = None,
+) -> Comparison:
+    """Searches for the largest batch a core that fits, with eight compilations of the train step at most.
+
+    The search begins with the program's own batch, goes on in strides of 2 and 4 times, and then between the
+    largest that fits and the smallest that does not, where the compiler's own figures of memory point.
+
+    Args:
+        subject, data, mesh_axes, observed: as dry_run takes them; a JAX step brings its batch in its
+            arguments, so that there is nothing to search.
+        cache, progress: as compare_topologies.
+
+    Returns:
+        the trials by batch; its `best` has the most examples a second of those that fit.
+
+    Raises:
+        TypeError, ValueError, CompilerMissing: as compare_topologies.
+        InputUnfit, CannotLower: the step cannot be lowered with its own batch.
+    """
+    cores = chips.cores(topology)
+    workload = workload_of(subject, data, topology=topology, mesh_axes=mesh_axes)
+    workload.observed = observed or Observed()
+    if workload.backend == "JAX":
+        raise ValueError(
+            "a JAX step brings its batch in its arguments: call compare_topologies with arguments of each "
+            "batch instead"
+        )
+    trials: dict[int, Trial] = {}
+    with _compiling_for(cache, progress) as say:
+        first = workload.lower(cores)
+        batch = int(first.per_core_batch)
+        while batch and len(trials) < COMPILATIONS:
+            say(f"a batch of {batch} a core")
+            program = first if not trials else _lowered(workload, cores, batch * cores)
+            with ExitStack() as compilers:
+                (trials[batch],) = _trials([(topology, program)], compilers, say)
+            trials[batch] = replace(trials[batch], batch=batch)
+            batch = next_batch(trials)
+    ordered = [trials[batch] for batch in sorted(trials)]
+    return Comparison(f"{workload.name} on {topology}", "batch", ordered)
+
+
+def next_batch(trials: Mapping[int, Trial]) -> int | None:
+    """The batch to try after these, by batch; None where the search is over."""
+    fits = [batch for batch, trial in trials.items() if trial.seconds is not None]
+    fails = [batch for batch, trial in trials.items() if trial.seconds is None]
+    low, high = max(fits, default=0), min(fails, default=None)
+    if high is None:  # first near the program's own batch, then in longer strides
+        return low * (2 if len(trials) < COMPILATIONS / 2 else 4)
+    if high <= low or high == 1:
+        return None
+    if not low:
+        return high // 2
+    if high - low <= max(1, _NEAR * low):
+        return None
+    middle = _where_memory_points(trials) or (low + high) / 2
+    if high > 2 * _FINE:
+        middle = middle // _FINE * _FINE
+    middle = int(min(max(middle, low + 1), high - 1))
+    return None if middle in trials else middle
+
+
+def _where_memory_points(trials: Mapping[int, Trial]) -> float | None:
+    """The batch whose memory would just fit, on the line through the last batch that fits and the next."""
+    known = {}
+    for batch, trial in trials.items():
+        used = trial.step and trial.step.memory.used
+        if used:
+            known[batch] = used
+    below = [batch for batch in known if trials[batch].seconds is not None]
+    above = [batch for batch in known if trials[batch].seconds is None]
+    if not below or not above:
+        return None
+    low, high = max(below), min(above)
+    slope = (known[high] - known[low]) / (high - low)
+    limit = trials[low].step.memory.available.value
+    return low + (limit - known[low]) / slope if slope > 0 else None
+
+
+@contextlib.contextmanager
+def _compiling_for(cache: bool, progress: bool) -> Iterator[Say]:
+    """Context manager: yields what says what goes on; with `cache` False nothing known is taken."""
+    ticking = shown("starting") if progress else contextlib.nullcontext(lambda what: None)
+    with contextlib.nullcontext() if cache else results.disable(), ticking as say:
+        yield say
+
+
+def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Program | str:
+    """The train step for so many cores, or why there is none."""
+    try:
+        return workload.lower(cores, batch=batch)
+    except (CannotLower, InputUnfit) as error:
+        return first_line(error)
+
+
+def _trials(
+    jobs: Iterator[tuple[str, Program | str]], compilers: ExitStack, say: Say
+) -> Iterator[Trial]:
+    """A trial for each topology with its program, in their order; several compilers work where they may."""
+    under_way: list[tuple[str, Program | str, Waiting | str]] = []
+    most = min(_TOGETHER, usable_cores())
+    for topology, program in itertools.chain(jobs, [(None, "")]):
+        together = isinstance(program, Program) and leaves_room(program)
+        while under_way and (topology is None or len(under_way) >= most or not together):
+            yield _finished(*under_way.pop(0), say)
+        if topology is not None:
+            under_way.append((topology, program, _started(topology, program, compilers)))
+
+
+def _started(topology: str, program: Program | str, compilers: ExitStack) -> Waiting | str:
+    """What waits for the compiler, or why it has nothing to do."""
+    if isinstance(program, str):
+        return program
+    return compilers.enter_context(compiling(program, topology, judged=False))
+
+
+def _finished(topology: str, program: Program | str, waiting: Waiting | str, say: Say) -> Trial:
+    if isinstance(waiting, str):
+        return Trial(topology, why=waiting)
+    say(f"compiling for {topology}")
+    batch = program.per_core_batch
+    try:
+        compiled = waiting(None)
+    except (chips.BadTopology, ChildFailed) as error:
+        return Trial(topology, batch, why=first_line(error))
+    return Trial(topology, batch, compiled.step, _why(compiled))
+
+
+def _why(compiled: Compiled) -> str:
+    """Why a compiled step has no estimated time; "" where it has one."""
+    step = compiled.step
+    if step.memory.needed is not None:
+        limit = step.memory.available
+        return f"does not fit: it needs {memory(step.memory.used)} of {memory(limit.value)}"
+    if not step.cost:
+        return f"the TPU compiler refuses it: {first_line(compiled.refusal)}"
+    return "" if step.cost.estimated_seconds else "the compiler estimates no cycles for this chip"
+
+
+def _prices(prices: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
+    """A price list: kinds of chip by name, "currency" and "source".
+
+    Raises:
+        ValueError: it cannot be read, or holds something else.
+    """
+    if prices is None:
+        return {}
+    if not isinstance(prices, Mapping):
+        try:
+            prices = yaml.safe_load(Path(prices).read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise ValueError(f"the price list cannot be read: {error}") from error
+    form = (
+        'a price list has lines such as "v5e: 1.20", for one chip and hour, and may name a currency'
+    )
+    if not isinstance(prices, Mapping):
+        raise ValueError(form)
+    for key, value in prices.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        if key not in ("currency", "source") and not (key in chips.CHIPS and is_number):
+            raise ValueError(
+                f"{key}: {value!r} is not a price: {form}; chips are {', '.join(chips.CHIPS)}"
+            )
+    return dict(prices)
+
+
+def _price(topology: str, prices: Mapping[str, Any]) -> float | None:
+    """Of a slice for an hour."""
+    chip, cores = chips.parse(topology)
+    return None if chip.name not in prices else prices[chip.name] * cores / chip.cores

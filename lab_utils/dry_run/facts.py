@@ -1,0 +1,340 @@
+"""What is known of a program before it is compiled: of a mode of a TPUEstimator, or of a step of Keras."""
+
+import inspect
+from typing import Any
+
+from lab_utils.common.source import Place
+from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.engine import Facts, Unavailable, fact
+from lab_utils.dry_run.graphs import moves_to_host
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.read import inputs as data
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
+from lab_utils.dry_run.read.inputs import Pipeline
+from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
+from lab_utils.dry_run.read.training import reads_averages
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.session import at, in_words
+from lab_utils.dry_run.trace.messages import rule_of
+from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
+from lab_utils.estimator import tf
+
+
+class EstimatorFacts(Facts):
+    """Of one mode of a TPUEstimator.
+
+    The input function is called once more, and once for twice the batch, in graphs of their own.
+
+    Attributes:
+        settings: the Estimator's.
+        loop: iterations_per_loop.
+        steps: those of one call of the mode, None where they are not known.
+        source_of_data: what the mode's data come from, in words.
+        unsized: the batches whose size is not fixed, if there are any.
+        address: where the program looks for its TPU, "" where it names none.
+        cores: of the TPU system.
+        error: with which building the graph ended, if it did.
+        made_at: the learner's line that made the spec.
+        model_fn, input_fn: the functions that were called.
+        summaries_of: the graph whose collections say which summaries the program knows to be dropped.
+        api: what the program trains with.
+        on_host: the runtime moves ops that a TPU lacks to the host.
+    """
+
+    def __init__(
+        self, trace: Trace, traces: list[Trace], estimator: Any, inputs: Inputs, observed: Observed
+    ) -> None:
+        super().__init__(trace.mode)
+        self._trace, self._traces, self._estimator = trace, traces, estimator
+        self._borrows, self._observed = inputs.borrows(trace.mode), observed
+        self.cores, self.error = trace.cores, trace.error
+        self.settings = _tpu_estimator.settings(estimator)
+        self.made_at, self.model_fn = trace.made_at, trace.model_fn
+        self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
+        self.loop = self.settings.config.tpu_config.iterations_per_loop
+        self.steps, self.source_of_data = observed.steps(trace.mode), data.INPUT_FN
+        self.address = observed.address or _tpu_estimator.address(estimator)
+        self.summaries_of = trace.core_graph
+        self.api, self.on_host = Api.ESTIMATOR, False
+        self.unsized = None  # TPUEstimator refuses such batches: TPU101
+        self.stopped_by = self._stopped_by()
+
+    def _stopped_by(self) -> str:
+        """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
+        if self._trace.refused_fetch is not None:
+            return "TPU115"
+        if self.error is None or elsewhere.reason(self.error):
+            return ""
+        return rule_of(self._trace)
+
+    def _why_not_built(self) -> str:
+        """Why there is no graph, and what to do first."""
+        if self.stopped_by:
+            return f"its graph could not be built: fix {self.stopped_by} first"
+        return elsewhere.reason(self.error) + at(self.error)
+
+    @fact
+    def calls(self) -> list[Call]:
+        """Those of the program, none where objects were handed over."""
+        return self._observed.calls
+
+    @fact
+    def refusal(self) -> Trace | None:
+        """The mode, where TPUEstimator or the program ended its graph with an error, and not this machine."""
+        is_ended = self.stopped_by and self._trace.refused_fetch is None
+        return self._trace if is_ended else None
+
+    @fact
+    def refused_fetch(self) -> tuple[Exception, Place] | None:
+        """What a session says to the first hook that fetches what is not in its graph, and the line."""
+        if self._trace.refused_fetch is None:
+            if self.error is not None and self.stopped_by != "TPU115":
+                raise Unavailable(self._why_not_built())
+            if self._trace.unknown_fetches:
+                raise Unavailable(self._trace.unknown_fetches[0])
+        return self._trace.refused_fetch
+
+    @fact
+    def log(self) -> list[str]:
+        """TensorFlow's lines of level WARNING and above while the graph was built."""
+        return self._trace.log
+
+    @fact
+    def graph(self) -> Any:
+        """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
+        if self._trace.core_graph is None:
+            raise Unavailable(self._why_not_built())
+        return self._trace.core_graph
+
+    @fact
+    def spec(self) -> Any:
+        """What model_fn returned."""
+        if self._trace.spec is None:
+            raise Unavailable(self._why_not_built())
+        return self._trace.spec
+
+    @fact
+    def program(self) -> CoreProgram:
+        """The program of one core."""
+        return CoreProgram.of(self.graph)
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+    @fact
+    def ops(self) -> list[tf.Operation]:
+        """What the compiler keeps of them."""
+        return self.program.ops(self._ops_of_predictions())
+
+    def _ops_of_predictions(self) -> list[tf.Operation]:
+        """The ops of the predictions, where a TPU would compute them sooner or later."""
+        predictions = getattr(self._trace.spec, "predictions", None)
+        if not isinstance(predictions, dict):
+            return []
+        if not self.settings.export_to_tpu and not self.settings.predict_batch_size:
+            return []
+        return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
+
+    @fact
+    def flow(self) -> Flow:
+        """How features, variables and random numbers reach the variables' updates."""
+        return analyse(self.program, transfer=TRANSFER)
+
+    @fact
+    def averages_are_read(self) -> bool | None:
+        """Whether a mode reads the averages of batch normalisation; None where only training is called."""
+        built = [trace for trace in self._traces if trace.core_graph]
+        others = [trace for trace in built if trace.mode is not Mode.TRAIN]
+        if others:
+            return any(reads_averages(trace.core_graph, trace.spec) for trace in others)
+        called = map(self._observed.may_call, (Mode.EVAL, Mode.PREDICT))
+        return True if any(called) else None
+
+    @fact
+    def pipeline(self) -> Pipeline:
+        """What input_fn makes of the mode's batch size."""
+        if self.error is not None and self._trace.core_graph is None:
+            raise Unavailable(self._why_not_built())
+        if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
+            raise Unavailable("it got no input_fn of its own")
+        return self._called("called once more, input_fn raised")
+
+    @fact
+    def batches(self) -> float | None:
+        """How many batches the data have for each step; infinity for ever, None where nobody knows."""
+        return data.number_of_batches(self.pipeline)
+
+    @fact
+    def twice(self) -> Pipeline:
+        """What input_fn makes of twice the global batch."""
+        if not self._trace.global_batch:
+            raise Unavailable("the constructor got no batch size for it")
+        shapes = self.pipeline.shapes
+        larger = self._called("asked for twice the batch size, input_fn raised", times=2)
+        if len(larger.shapes) != len(shapes):
+            raise Unavailable(
+                "asked for twice the batch size, input_fn gave another number of tensors"
+            )
+        return larger
+
+    def _called(self, what: str, times: int = 1) -> Pipeline:
+        try:
+            return Pipeline.of(self._trace, self._estimator, self.input_fn, times=times)
+        except Exception as error:  # whatever input_fn raises; it may hold an assertion of its own
+            again = self.error is not None  # what stopped the graph, most likely
+            raise Unavailable(
+                self._why_not_built() if again else f"{what} {in_words(error)}"
+            ) from error
+
+    @fact
+    def functions_of_input(self) -> list[Any]:
+        """The graphs of the input pipeline."""
+        return [self.pipeline.graph]
+
+    @fact
+    def mapped(self) -> list[Any]:
+        """The functions that the input pipeline maps over its examples."""
+        return mapped_in(self.pipeline.graph)
+
+    @fact
+    def links(self) -> list[data.Link]:
+        """The datasets of the input pipeline, from the last to the sources."""
+        return data.links_of(self.pipeline)
+
+    @fact
+    def last_batch(self) -> data.LastBatch | None:
+        """How the batches are made that the cores get."""
+        return data.last_batch_of(self.pipeline)
+
+    @fact
+    def asked(self) -> data.Asked | None:
+        """How many batches the program asks of the data."""
+        return data.asked_of(self.pipeline, self.mode, self.loop, self.steps)
+
+    @fact
+    def place_of_batches(self) -> Place:
+        """The line that makes the batches."""
+        return data.place_of_batches(self.pipeline, self.input_fn)
+
+
+FOR_AN_ESTIMATOR = "these rules are not asked of such a program"
+
+
+class DatasetFacts(Facts):
+    """Of the dataset that Keras or a loop trains or validates with.
+
+    Attributes:
+        cores, address: as of EstimatorFacts.
+        source_of_data: "the dataset".
+        steps: those of one evaluation, None where they are not known.
+        place_of_batches: where the program trains: no line is known of a dataset.
+    """
+
+    def __init__(
+        self,
+        mode: Mode,
+        dataset: tf.data.Dataset | None,
+        cores: int,
+        observed: Observed,
+        where: Place,
+    ) -> None:
+        super().__init__(mode, FOR_AN_ESTIMATOR)
+        self._dataset, self._observed = dataset, observed
+        self.cores, self.address = cores, observed.address
+        self.source_of_data, self.place_of_batches = data.DATASET, where
+        self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
+
+    @fact
+    def dataset(self) -> tf.data.Dataset:
+        """The dataset itself."""
+        if self._dataset is None:
+            raise Unavailable("an example batch was given, and no input pipeline")
+        return self._dataset
+
+    @fact
+    def functions_of_input(self) -> list[Any]:
+        """The graphs of the functions that it calls."""
+        return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def mapped(self) -> list[Any]:
+        """The functions that it maps over its examples."""
+        return data.mapped_of_dataset(self.dataset)
+
+    @fact
+    def links(self) -> list[data.Link]:
+        """The datasets that it is made of, from the last to the sources."""
+        return data.links_of_dataset(self.dataset, self.place_of_batches)
+
+    @fact
+    def last_batch(self) -> data.LastBatch | None:
+        """How the batches are made that the cores get."""
+        return data.last_batch_of_dataset(self.dataset, self.place_of_batches)
+
+    @fact
+    def unsized(self) -> data.LastBatch | None:
+        """The batches, where their size is not fixed."""
+        specs = [
+            spec for spec in tf.nest.flatten(self.dataset.element_spec) if hasattr(spec, "shape")
+        ]
+        is_fixed = all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
+        return None if is_fixed else self.last_batch
+
+    @fact
+    def batches(self) -> float | None:
+        """How many batches there are; infinity for ever, None where tf.data does not know."""
+        return data.size_of_dataset(self.dataset)
+
+    @fact
+    def asked(self) -> data.Asked | None:
+        """How many batches fit asks of the dataset, where it is told how many make an epoch.
+
+        Keras begins again in each epoch where that is just the dataset's length. Keras 3 does so also where
+        the data end within an epoch.
+        """
+        steps = self._observed.fit.get("steps_per_epoch")
+        if self.mode is not Mode.TRAIN or not isinstance(steps, int) or steps == self.batches:
+            return None
+        epochs = self._observed.fit.get("epochs") or 1
+        again = self._observed.fit.get("begins_again", False)
+        return data.Asked("fit, with all its epochs,", steps * epochs, sure=not again)
+
+
+class StepFacts(DatasetFacts):
+    """Of the train step of Keras, of a loop, or of a function.
+
+    Attributes:
+        api, on_host, summaries_of: as of EstimatorFacts.
+    """
+
+    def __init__(
+        self,
+        concrete: Any,
+        dataset: tf.data.Dataset | None,
+        cores: int,
+        observed: Observed,
+        where: Place,
+    ) -> None:
+        """`concrete` is the step as a ConcreteFunction of one of `cores` cores."""
+        super().__init__(Mode.TRAIN, dataset, cores, observed, where)
+        self.graph = concrete.graph
+        self.api, self.on_host = Api.STRATEGY, moves_to_host(concrete.graph)
+        self.summaries_of = None
+
+    @fact
+    def program(self) -> CoreProgram:
+        """The program of one core."""
+        return CoreProgram(self.graph, off_device=True)
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+    @fact
+    def ops(self) -> list[tf.Operation]:
+        """What the compiler keeps of them."""
+        return self.program.ops()

@@ -1,0 +1,176 @@
+"""A step of JAX on virtual cores: whether its loss is finite, and its updates are those of one core.
+
+Some steps of it run on as many virtual devices as it has, and on one device with the same examples. Where
+gradients are summed that should be averaged, the update is as many times too large as there are cores.
+"""
+
+import io
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from lab_utils.common.figures import Figure, Kind, counted
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, NoRoom
+from lab_utils.dry_run.program import Api, Comparison, Program, Slot
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.run import words
+from lab_utils.dry_run.session import Session, Skip
+
+# Random numbers and statistics of each core's own examples make an update about as large as one core's;
+# sums in place of means make it `cores` times as large, or as small.
+LEAST_RATIO = 1.6
+
+
+def carry_out(session: Session, program: Program, comparison: Comparison) -> str:
+    """Runs the step and judges it; returns the detail of stage "run"."""
+    steps = session.steps
+    try:
+        runs, cached = _executed(comparison, steps, session)
+    except (CompilerMissing, NoRoom) as error:
+        raise Skip(f"cannot be checked here: {error}") from error
+    except ChildFailed as error:
+        raise Skip(f"cannot be checked here: {process.exception_line(error)}") from error
+    many = runs[0]
+    if comparison.has_values:
+        lost = _not_finite(program, many)
+        session.add(lost or _unchanged(program, comparison, many, steps))
+        session.result.figures += _loss_figures(many)
+    if len(runs) > 1:
+        session.add(_compared(program, comparison, many, runs[1]))
+    before = " (from the cache: the same program and values)" if cached else ""
+    cores = counted(comparison.many.cores, "virtual core")
+    summary = f"{counted(len(many), 'step')} on {cores}{before}"
+    return f"{summary}; {_said(session, comparison)}"
+
+
+def _said(session: Session, comparison: Comparison) -> str:
+    """What was compared, and with what."""
+    if comparison.one is not None:
+        made_up = "" if comparison.has_values else " with made-up values, as there are no examples"
+        return f"updates compared with one core's{made_up}"
+    if comparison.maps:
+        session.not_checked.append(
+            "The update against one core's: the step is mapped over one device here. "
+            'jax.config.update("jax_num_cpu_devices", N) before JAX starts gives it N.'
+        )
+        return "nothing to compare it with"
+    return (
+        "on any number of cores it computes the same, as XLA splits it and nothing in it maps cores"
+    )
+
+
+def _executed(
+    comparison: Comparison, steps: int, session: Session
+) -> tuple[list[list[dict[str, Any]]], bool]:
+    exported = [each for each in (comparison.many, comparison.one) if each is not None]
+    files: dict[str, bytes] = {}
+    runs = []
+    for number, each in enumerate(exported):
+        files |= {f"{number}.bin": bytes(each.blob), f"{number}.npz": _npz(each.values)}
+        specs = [{"shape": list(a.shape), "dtype": str(a.dtype)} for a in each.values]
+        names = {"blob": f"{number}.bin", "values": f"{number}.npz"}
+        runs.append(names | {"cores": each.cores, "mesh": each.mesh, "specs": specs})
+    kinds = {str(array.dtype) for array in comparison.many.values}
+    request = {
+        "runs": runs,
+        "steps": steps,
+        "slots": [_plain(slot) for slot in comparison.slots],
+        "losses": comparison.losses,
+        "is_mapped": comparison.is_mapped,
+        "x64": any("64" in kind for kind in kinds),
+    }
+    cores = comparison.many.cores
+    with process.answering("run_jax", request, files, "jax", cores=cores) as wait:
+        answer, cached = wait(session.say)
+    return answer["runs"], cached
+
+
+def _plain(slot: Slot) -> dict[str, Any]:
+    return {name: asdict(slot)[name] for name in ("name", "argument", "result")}
+
+
+def _npz(arrays: list[np.ndarray]) -> bytes:
+    """Arrays as their bytes: numpy's own format has no bfloat16."""
+    file = io.BytesIO()
+    np.savez(file, **{str(n): np.frombuffer(a.tobytes(), np.uint8) for n, a in enumerate(arrays)})
+    return file.getvalue()
+
+
+def _loss_figures(steps: list[dict[str, Any]]) -> list[Figure]:
+    return [
+        Figure(f"loss, step {number}", sum(values) / len(values), "", Kind.MEASURED)
+        for number, step in enumerate(steps, 1)
+        for values in list(step["losses"].values())[:1]
+    ]
+
+
+def _not_finite(program: Program, steps: list[dict[str, Any]]) -> list[Finding]:
+    """TPU402 for the first loss that is not finite, else TPU405 for the first array of the state."""
+    for number, step in enumerate(steps, 1):
+        for values in step["losses"].values():
+            lost = [value for value in values if not math.isfinite(value)]
+            if lost:
+                return [finding("TPU402", program.where, loss=lost[0], step=number)]
+        for name, entry in step["state"].items():
+            if not entry["finite"]:
+                return [finding("TPU405", program.where, variable=name, step=number)]
+    return []
+
+
+def _unchanged(
+    program: Program, comparison: Comparison, steps: list[dict[str, Any]], asked: int
+) -> list[Finding]:
+    """TPU408 where no trained array changes in several steps, nor any other of the state."""
+    trained = {slot.name for slot in comparison.slots if slot.is_trained}
+    changes = [
+        entry["change"]
+        for step in steps
+        for name, entry in step["state"].items()
+        if name in trained
+    ]
+    if asked < 2 or not changes or any(changes):
+        return []
+    return [finding("TPU408", program.where, steps=len(steps), hint=words.TRAINS[Api.JAX])]
+
+
+def _compared(
+    program: Program,
+    comparison: Comparison,
+    many: list[dict[str, Any]],
+    one: list[dict[str, Any]],
+) -> list[Finding]:
+    """TPU403 where an update is about as many times too large, or too small, as there are cores."""
+    cores = comparison.many.cores
+    limit = max(math.sqrt(cores), LEAST_RATIO)
+    rows = []
+    for slot in comparison.slots:
+        if slot.differs or not slot.is_trained:  # TPU245 and TPU246 say it
+            continue
+        for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
+            changes = [run["state"].get(slot.name, {}).get("change", 0.0) for run in (a, b)]
+            if all(changes):  # the first step in which it changes at all
+                off = math.log(changes[0] / changes[1])
+                if abs(off) > math.log(limit):
+                    rows.append((abs(abs(off) - math.log(cores)), number, slot, changes))
+                break
+    if rows:
+        _, number, slot, changes = min(rows, key=lambda row: row[:2])
+        hint = words.OF_GRADIENTS[Api.JAX] if changes[0] > changes[1] else words.OF_LOSS
+        what = f"the size of the update of {slot.name} on {counted(cores, 'core')}"
+        return [_other(slot.joined_at or program.where, number, what, changes, hint)]
+    for name, values in many[0]["losses"].items():
+        other = one[0]["losses"].get(name, [0.0])[0]
+        mean = sum(values) / len(values)
+        if mean and other and abs(math.log(abs(mean / other))) > math.log(limit):
+            what = f"the loss (result {name})" if name else "the loss"
+            return [_other(program.where, 1, what, [mean, other], words.OF_LOSS)]
+    return []
+
+
+def _other(where: Any, step: int, what: str, values: list[float], hint: str) -> Finding:
+    many, one = (f"{value:.6g}" for value in values)
+    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)

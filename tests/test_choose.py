@@ -1,0 +1,194 @@
+"""Which slice and which batch: the table of several compilations, its hours and its money, and the search."""
+
+import importlib.util
+import json
+
+import pytest
+from dry_run_models import CLASSES, ROWS, dense, make, reader
+from rules.judging import jobs  # noqa: F401
+
+from lab_utils.common.figures import Figure, Kind
+from lab_utils.dry_run import __main__ as command
+from lab_utils.dry_run import choose, compare_topologies, largest_batch
+from lab_utils.dry_run.records import CompiledStep, Cost, Memory
+from lab_utils.dry_run.report import words
+from lab_utils.dry_run.report.comparison import Comparison, Trial
+from lab_utils.runtime import chips
+
+GIB = 2**30
+needs_libtpu = pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
+)
+
+
+def compiled(seconds, used=GIB, limit=8 * GIB):
+    """A train step of so many seconds and bytes; without a time where it does not fit."""
+
+    def size(value):
+        return Figure("size", float(value), "bytes", Kind.COMPILER)
+
+    step = CompiledStep("train step", memory=Memory(temporaries=size(used), available=size(limit)))
+    if used > limit:
+        step.memory.needed = size(used)
+    else:
+        step.cost = Cost(estimated_seconds=Figure("time", seconds, "s", Kind.ESTIMATED))
+    return step
+
+
+def trial(topology, seconds, batch=64, **others):
+    return Trial(topology, batch, compiled(seconds), **others)
+
+
+def table(trials, **others):
+    return Comparison("a port", "slice", trials, **others)
+
+
+def test_the_most_examples_a_second_are_named():
+    shown = table([trial("v2:2x2", 0.1), trial("v6e:2x4", 0.01), trial("v6e:1x1", 0.01)])
+    assert shown.best.topology == "v6e:2x4" and shown.exit_status == 0
+    assert "v6e:2x4 has the most examples a second: 51,200" in shown.sentence
+
+
+def test_hours_are_an_interval_and_only_where_a_training_was_published():
+    low, high = words.times_of_estimates()
+    assert trial("v2:2x2", 0.36).hours(1000) == pytest.approx((0.1 * low, 0.1 * high))
+    assert trial("v5p:2x2x1", 0.36).hours(1000) is None
+    shown = str(table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000))
+    assert "hours for 1,000 steps" in shown and "No hours for v5p: no training on it" in shown
+
+
+def test_of_steps_shorter_than_the_hosts_work_there_are_no_hours():
+    shown = table([trial("v2:2x2", 1e-5), trial("v6e:1x1", 2e-5)], steps=1000)
+    assert shown.trials[0].hours(1000) is None
+    assert "the smallest slice is as good as any" in shown.sentence
+    assert "no training reaches such a rate" in str(shown)
+    assert "no training reaches" not in str(table([trial("v2:2x2", 0.1)]))
+
+
+def test_money_is_that_of_the_hours():
+    rows = [trial("v2:2x2", 0.36, price=4.0), trial("v6e:1x1", 0.36, price=1.0)]
+    shown = table(rows, steps=1000, currency="EUR")
+    heading, first, _ = shown.table()
+    low, high = words.times_of_estimates()
+    assert heading[-2:] == ["EUR an hour", "EUR in all"]
+    assert first[-2] == "4.00"
+    assert [float(part) for part in first[-1].split(" to ")] == pytest.approx(
+        [0.4 * low, 0.4 * high], rel=0.01
+    )
+    # Eight cores do eight times as much as one, for four times the money.
+    assert "The least money for an example asks v2:2x2" in shown.sentence
+
+
+def test_why_there_is_no_time_stands_below_the_table():
+    large = Trial("v2:2x2", 64, compiled(1, used=9 * GIB), "does not fit: it needs 9 GiB of 8 GiB")
+    shown = table([large])
+    assert shown.best is None and shown.exit_status == 2
+    assert "v2:2x2: does not fit: it needs 9 GiB of 8 GiB." in str(shown)
+
+
+def test_each_view_shows_every_row():
+    shown = table([trial("v2:2x2", 0.1), Trial("v6e:1x1", why="a batch of 64 cannot be split")])
+    fragment, content = shown._repr_html_(), json.loads(shown.to_json())
+    for text in (str(shown), fragment, shown.page()):
+        assert "v2:2x2" in text and "v6e:1x1: a batch of 64 cannot be split." in text
+    assert [row["topology"] for row in content["trials"]] == ["v2:2x2", "v6e:1x1"]
+    assert "v2:2x2: 5,120" in shown.figure().alt
+
+
+@pytest.mark.parametrize("prices", [{"v5e": "cheap"}, {"gpu": 1}, "not a list", 7])
+def test_a_price_list_that_is_none_is_refused(prices, tmp_path):
+    if not isinstance(prices, dict):
+        (tmp_path / "prices.yaml").write_text(str(prices))
+        prices = tmp_path / "prices.yaml"
+    with pytest.raises(ValueError, match="a price list has lines such as"):
+        compare_topologies(None, None, ["v2:2x2"], prices=prices)
+
+
+def test_prices_are_of_a_chip():
+    assert choose._price("v2:2x2", {"v2": 1.5}) == 6 and choose._price("v6e:2x4", {"v6e": 2}) == 16
+    assert choose._price("v2:2x2", {"v6e": 2}) is None
+
+
+def searched(own, memory_of, limit):
+    """The trials of a search that begins at `own`, where a batch takes memory_of(batch) bytes."""
+    trials, batch = {}, own
+    while batch and len(trials) < choose.COMPILATIONS:
+        assert batch not in trials
+        trials[batch] = Trial("v2:2x2", batch, compiled(0.1, memory_of(batch), limit))
+        batch = choose.next_batch(trials)
+    return trials
+
+
+@pytest.mark.parametrize("own", [1, 3, 8, 64, 128, 1000])
+@pytest.mark.parametrize("largest", [1, 2, 5, 13, 100, 517, 3000])
+def test_the_search_finds_the_largest_batch_that_fits(own, largest):
+    if largest > 16 * own or own > 16 * largest:
+        pytest.skip("further away than eight compilations reach")
+    trials = searched(own, lambda batch: 100 + batch, 100 + largest)
+    found = max(batch for batch, each in trials.items() if each.seconds is not None)
+    assert 0.85 * largest <= found + 8 and found <= largest
+
+
+def test_the_search_ends_where_memory_grows_in_jumps():
+    trials = searched(64, lambda batch: 100 if batch <= 200 else 10_000, 500)
+    found = max(batch for batch, each in trials.items() if each.seconds is not None)
+    assert 128 <= found <= 200
+
+
+def test_a_step_that_fits_with_no_batch_has_no_best():
+    trials = searched(4, lambda batch: 1000, 500)
+    shown = Comparison("a port", "batch", list(trials.values()))
+    assert min(trials) == 1 and shown.best is None and "no estimated time" in shown.sentence
+
+
+@needs_libtpu
+def test_the_same_training_on_several_slices(jobs):  # noqa: F811
+    shown = compare_topologies(
+        make(dense, batch=64),
+        reader((ROWS, CLASSES)),
+        ["v2:2x2", "v6e:1x1", "v5e:8x16"],
+        progress=False,
+        prices={"v6e": 2.0, "currency": "EUR", "source": "made up"},
+    )
+    first, chip, too_many = shown.trials
+    assert (first.batch, chip.batch) == (8, 64) and first.seconds and chip.seconds
+    assert "cannot be split over 128 cores" in too_many.why
+    assert (first.price, chip.price) == (None, 2.0)
+    assert "TPUEstimator is known to run on v2 and v3" in str(shown) and "made up" in str(shown)
+
+
+@needs_libtpu
+def test_the_largest_batch_of_a_port(jobs, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(choose, "COMPILATIONS", 3)
+    shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)
+    assert [each.batch for each in shown.trials] == [8, 16, 64]
+    assert "The largest that was compiled, 64 a core, fits too." in str(shown)
+
+
+def test_the_best_batch_need_not_be_the_largest():
+    rows = [trial("v2:2x2", 0.1, batch=64), trial("v2:2x2", 0.3, batch=128)]
+    rows.append(Trial("v2:2x2", 256, compiled(1, used=9 * GIB), "does not fit"))
+    sentence = Comparison("a port", "batch", rows).sentence
+    assert sentence.startswith("A batch of 64 a core has the most examples a second on v2:2x2")
+    assert sentence.endswith("largest batch that fits, of those compiled, is 128 a core.")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--topology", "v2:2x2", "--topology", "v9:2x2"], "not a TPU topology"),
+        (["--topology", "all", "--largest_batch"], "on one topology"),
+        (["--prices", "prices.yaml"], "several topologies"),
+        (["--topology", "all", "--format", "github"], "no findings"),
+    ],
+)
+def test_flags_that_make_no_sense_together_are_refused(words, told, capsys):
+    with pytest.raises(SystemExit):
+        command.parsed(["a:b", *words])
+    assert told in capsys.readouterr().err
+
+
+def test_all_are_what_people_can_get():
+    flags = command.parsed(["a:b", "--topology", "all"])
+    assert flags.compares and flags.topologies == list(chips.POPULAR)
+    assert not command.parsed(["a:b"]).compares

@@ -1,0 +1,232 @@
+"""Programs of JAX with a main of their own (tests/jax_mains), unchanged, and with a planted fault."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax")
+
+from lab_utils.dry_run import dry_run  # noqa: E402
+from lab_utils.dry_run.frontends import jax_runs  # noqa: E402
+from lab_utils.dry_run.target import CannotJudge, load_main  # noqa: E402
+
+PROGRAMS = Path(__file__).parent / "jax_mains"
+TOPOLOGY = f"v5e:{jax.device_count() // 4}x4"
+# What the program trains with, how many of its results take the place of arguments, examples a step.
+JUDGED = {
+    "plain_sgd": ("update", 2, 1),
+    "optax_mlp": ("train_step", 13, 128),
+    "linen_state": ("train_step", 15, 64),
+    "nnx_trainer": ("fit_batch", 16, 64),
+    "equinox_mlp": ("make_step", 19, 128),
+    "pmap_flax": ("p_train_step", 11, 128),
+    "shard_map_sgd": ("train_step", 2, 256),
+    "named_sharding": ("train_step", 6, 512),
+    "scanned_epochs": ("train_epoch", 7, 20),
+    "trainer_method": ("step", 2, 32),
+    "two_calls": ("loss_fn", 0, 64),
+    "no_gradients": ("improve", 1, 512),
+    "no_jit": ("loss", 0, 1),
+    "accumulated": ("train_step", 11, 256),
+}
+
+
+pytestmark = [
+    pytest.mark.skipif(
+        jax.__version_info__ < (0, 8), reason="jax.pmap is not judged before jax 0.8"
+    ),
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("flax", "equinox", "optax")),
+        reason="not installed: flax, equinox, optax",
+    ),
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A function that runs a program up to its step, with one piece of its text replaced."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(name, old="", new="", **options):
+        text = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
+        assert old in text
+        (tmp_path / f"{name}.py").write_text(text.replace(old, new, 1))
+        return load_main(f"{name}.py", [], jax.device_count(), **options)
+
+    return run
+
+
+def judged(target, stages=("read", "run"), **options):
+    options |= {"observed": target.observed, "cache": False, "progress": False}
+    return dry_run(target.subject, target.data, TOPOLOGY, stages=stages, **options)
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_program_is_stopped_at_its_step_whose_state_and_batch_are_known(name, run, capsys):
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    target = run(name)
+    step = target.data
+    assert isinstance(step, jax_runs.Step)
+    workload = JaxWorkload(target.subject, step, TOPOLOGY)
+    function, state, examples = JUDGED[name]
+    assert (step.name, len(workload.state), workload.examples_a_step) == (function, state, examples)
+    assert not workload.read([], 8)[0]
+
+
+# Program, a piece of its text, what stands there instead, and the rule that names it.
+JOIN = 'grad = jax.lax.pmean(grad, "batch")'
+GRADIENTS = "    loss, grads = jax.value_and_grad(loss_fn)(params)\n"
+FAULTS = {
+    "summed": ("pmap_flax", JOIN, 'grad = jax.lax.psum(grad, "batch")', "TPU403"),
+    "never joined": ("pmap_flax", f"    {JOIN}\n", "", "TPU245"),
+    "joined twice": (
+        "shard_map_sgd",
+        GRADIENTS,
+        "    def own_loss(params):\n"
+        "        return jnp.mean((jnp.tanh(x @ params['in']) @ params['out'] - y) ** 2)\n"
+        "    loss, grads = jax.value_and_grad(own_loss)(params)\n"
+        "    loss = jax.lax.pmean(loss, 'data')\n"
+        "    grads = jax.lax.pmean(grads, 'data')\n",
+        "TPU403",
+    ),
+    "a sum": ("pmap_flax", "(logits, onehot).mean()", "(logits, onehot).sum()", "TPU403"),
+    "a rate that is static": (
+        "plain_sgd",
+        "@jax.jit\n",
+        "import functools\n@functools.partial(jax.jit, static_argnums=2)\n",
+        "TPU243",
+    ),
+    "a number that Equinox takes as static": (
+        "equinox_mlp",
+        "opt_state, x, x.prod(1, keepdims=True))",
+        "opt_state, x, step + 0.5)",
+        "TPU243",
+    ),
+    "a print": (
+        "linen_state",
+        "    (loss, new), grads",
+        "    jax.debug.print('{}', key)\n    (loss, new), grads",
+        "TPU241",
+    ),
+    "a branch": (
+        "linen_state",
+        "    return state.apply_gradients(",
+        "    if loss > 100:\n        loss = loss / 2\n    return state.apply_gradients(",
+        "TPU343",
+    ),
+    "a logarithm of zero": (
+        "plain_sgd",
+        "jnp.mean((predict(p, x) - y) ** 2))",
+        "jnp.log(0 * jnp.mean(predict(p, x))))",
+        "TPU402",
+    ),
+    "a table from outside": (
+        "trainer_method",
+        "        grads = jax.grad(lambda w: jnp.mean((x @ w - y) ** 2))",
+        "        x = x + jnp.asarray(np.ones((2**18, 8), np.float32))[:32]\n"
+        "        grads = jax.grad(lambda w: jnp.mean((x @ w - y) ** 2))",
+        "TPU244",
+    ),
+    "an op that only a CPU has": (
+        "trainer_method",
+        "(x @ w - y) ** 2))(params",
+        "(x @ w - y) ** 2) + jnp.linalg.eigvals(w @ w.T).real.sum())(params",
+        "TPU343",
+    ),
+    "no update": ("trainer_method", "self.rate * grads", "0 * grads", "TPU408"),
+}
+# The line where it is not the first that is planted.
+LINES = {"joined twice": "grads = jax.lax.pmean(grads, 'data')", "a sum": JOIN}
+# Named at the def, or its first decorator, as the whole step is at fault.
+OF_THE_STEP = ("TPU243", "TPU244", "TPU245", "TPU402", "TPU408")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_named_with_its_line(fault, run):
+    name, old, new, rule = FAULTS[fault]
+    report = judged(run(name, old, new))
+    assert [each.rule for each in report.findings] == [rule], str(report)
+    (found,) = report.findings
+    if rule in OF_THE_STEP:
+        assert found.place.line == run(name, old, new).data.where.line
+    else:
+        assert LINES.get(fault, new.splitlines()[0].strip()) in found.place.code
+    if fault == "an op that only a CPU has":
+        assert "jnp.linalg.eigh" in found.fix and "pure_callback" in found.fix
+
+
+@pytest.mark.parametrize("name", ["pmap_flax", "shard_map_sgd", "linen_state", "accumulated"])
+def test_a_right_program_runs_on_virtual_cores_without_a_finding(name, run):
+    report = judged(run(name))
+    assert report.ready and not report.findings, str(report)
+    mapped = name in ("pmap_flax", "shard_map_sgd")
+    cores = jax.device_count() if mapped else 1
+    assert f"3 steps on {cores} virtual core" in report.stages[3].detail
+    assert ("compared with one core's" in report.stages[3].detail) is mapped
+    losses = [f.value for f in report.stages[3].figures]
+    assert len(losses) == 3 and all(value > 0 for value in losses)
+
+
+def test_several_steps_are_asked_for_by_name(run):
+    with pytest.raises(CannotJudge, match=r"--step NAME:\n  d_step \(.*gan.py:18, .*\n  g_step"):
+        run("gan")
+    target = run("gan", step="g_step")
+    assert target.data.name == "g_step" and len(target.data.pairs) == 4
+    with pytest.raises(CannotJudge, match="calls no function train.*"):
+        run("gan", step="train")
+
+
+def test_a_step_is_not_carried_out_and_other_functions_are(run, capsys):
+    target = run("optax_mlp", "print(epoch", "raise SystemExit(9)\n        print(epoch")
+    assert len(target.data.calls) == jax_runs.CALLS
+    program = (
+        "import jax, jax.numpy as jnp\n"
+        "scale = jax.jit(lambda x: (x - x.mean()) / x.std())\n"
+        "rows = scale(jnp.arange(8.0)[:, None])\n"
+        "assert abs(float(rows.std()) - 1) < 1e-5\n"
+        "step = jax.jit(lambda w, x: (w - jax.grad(lambda w: jnp.mean(x @ w))(w), w.sum()))\n"
+        "w = jnp.ones((1, 1))\n"
+        "for n in range(2):\n"
+        "    w, total = step(w, rows)\n"
+        "    assert float(w[0, 0]) == 1 and total == 0\n"
+    )
+    Path("own.py").write_text(program)
+    target = load_main("own.py", [], jax.device_count())
+    assert target.data.pairs == {0: 0} and len(target.data.calls) == 2
+
+
+def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
+    target = run("optax_mlp", "print(epoch", "assert loss > 0\n        print(epoch")
+    assert target.data.name == "train_step"
+
+
+def test_a_program_for_the_hosts_of_a_pod_finds_the_devices_of_this_machine(run):
+    old = 'mesh = Mesh(np.array(jax.devices()), ("data",))\n'
+    new = "jax.distributed.initialize()\nassert jax.device_count('tpu')\n" + old.replace(
+        "()", "('tpu')"
+    )
+    target = run("shard_map_sgd", old, new)
+    assert target.data.name == "train_step" and len(target.data.calls) == jax_runs.CALLS
+
+
+@pytest.mark.parametrize(
+    "argnums", [{}, {"batch_argnums": 1}, {"batch_argnums": (1,), "state_argnums": 0}]
+)
+def test_roles_that_shapes_cannot_tell_are_asked_for(argnums):
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+    from lab_utils.dry_run.lower.errors import InputUnfit
+
+    jnp = jax.numpy
+    step = jax.jit(lambda w, x, table: w - 0.1 * jax.grad(lambda w: jnp.mean(x @ w @ table))(w))
+    call = jnp.ones((8, 4)), jnp.ones((64, 8)), jnp.ones((4, 16))
+    workload = JaxWorkload(step, call, "v5e:1x1", **argnums)
+    if argnums:
+        program = workload.lower(1)
+        assert (program.mode, program.per_core_batch) == ("train", 64)
+    else:
+        with pytest.raises(InputUnfit, match=r"x \(64\), table \(4\).*batch_argnums=1"):
+            workload.lower(1)

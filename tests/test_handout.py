@@ -1,0 +1,54 @@
+"""A handout without solutions: its wheel has none, and what needs them says so."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lab_utils.teach import without_solutions
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOK = "lab_utils/check/notebooks/01_x.ipynb"
+KEPT = "lab_utils/check/__init__.py"
+
+
+def test_a_wheel_loses_the_solutions_and_their_rows(tmp_path):
+    wheel = tmp_path / "a_course-1-py3-none-any.whl"
+    record = f"{KEPT},sha256=x,1\n{NOTEBOOK},sha256=y,2\na_course-1.dist-info/RECORD,,\n"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(KEPT, "1")
+        archive.writestr(NOTEBOOK, "{}")
+        archive.writestr("a_course-1.dist-info/RECORD", record)
+    assert without_solutions.strip(wheel) == 1
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.namelist() == [KEPT, "a_course-1.dist-info/RECORD"]
+        assert NOTEBOOK not in archive.read("a_course-1.dist-info/RECORD").decode()
+    with pytest.raises(ValueError, match="holds no solutions"):
+        without_solutions.strip(wheel)
+    assert list(tmp_path.iterdir()) == [wheel]
+
+
+def test_where_no_solutions_are_a_check_says_that_it_comes_later(tmp_path):
+    """In a process of its own: solutions once read are remembered."""
+    code = """
+from lab_utils.check import check, hint, sources, solution, working
+sources._FOLDERS = ()
+mine = lambda params: None
+print(check("2a", mine), hint("2a"), solution("2a"), working(mine, "2a") is mine, sep="\\n")
+from lab_utils.check import progress
+print(progress.show([]))
+"""
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(
+        command,
+        env={"HOME": str(tmp_path), "PATH": "", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    outcome, first_hint, ours, own, *said = ran.stdout.splitlines()
+    assert outcome.startswith("TODO 2a: cannot be checked here") and "after you hand" in outcome
+    assert first_hint.startswith("Hint 1 of 2") and "has no solutions" in ours and own == "True"
+    assert "has no solutions" in said[0] and said[-1] == "1"
