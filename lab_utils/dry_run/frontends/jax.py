@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import Place, place, uncoloured
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
@@ -63,7 +63,7 @@ class NotJax(CannotLower):
 
     def __init__(self, error: Exception, where: Place, hint: str = _BRANCH) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
-        super().__init__(f"{prefix}{error}", where=place(error) or where)
+        super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
         self.hint = hint
 
     def finding(self) -> Finding:

@@ -159,6 +159,10 @@ def _meshes(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         if equation.primitive.name == "shard_map":
             yield equation.params["mesh"]
+        if equation.primitive.name == "sharding_constraint":
+            sharding = equation.params["sharding"]
+            if isinstance(sharding, jax.sharding.NamedSharding):
+                yield sharding.mesh
         for value in equation.params.values():
             for part in value if isinstance(value, tuple | list) else (value,):
                 body = getattr(part, "jaxpr", part)
@@ -218,7 +222,10 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
             for array, impl in zip(arrays, impls, strict=True)
         ]
         results = jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *whole)
-        return [jax.random.key_data(each) if is_key(each) else each for each in results]
+        return [  # of a constant, a number of Python
+            jax.random.key_data(each) if is_key(variable.aval) else each
+            for each, variable in zip(results, jaxpr.jaxpr.outvars, strict=True)
+        ]
 
     shapes = [jax.ShapeDtypeStruct(*_numbers(variable.aval)) for variable in variables]
     shardings = _export_shardings(traced)
