@@ -80,6 +80,15 @@ def test_a_program_is_stopped_at_its_step_whose_state_and_batch_are_known(name, 
 # Program, a piece of its text, what stands there instead, and the rule that names it.
 JOIN = 'grad = jax.lax.pmean(grad, "batch")'
 GRADIENTS = "    loss, grads = jax.value_and_grad(loss_fn)(params)\n"
+NNX = """@nnx.jit
+def fit_batch(model, optimizer, x, y):
+    def loss_fn(model):
+        return jnp.mean((model(x) - y) ** 2)
+
+    loss, grads = nnx.value_and_grad(loss_fn)(model)
+    optimizer.update(model, grads)
+    return loss
+"""
 FAULTS = {
     "summed": ("pmap_flax", JOIN, 'grad = jax.lax.psum(grad, "batch")', "TPU403"),
     "never joined": ("pmap_flax", f"    {JOIN}\n", "", "TPU245"),
@@ -136,6 +145,13 @@ FAULTS = {
         "(x @ w - y) ** 2))(params",
         "(x @ w - y) ** 2) + jnp.linalg.eigvals(w @ w.T).real.sum())(params",
         "TPU343",
+    ),
+    "NNX by jax.jit": ("nnx_trainer", "@nnx.jit", "@jax.jit", "TPU408"),
+    "NNX by jax.jit, without a result": (
+        "nnx_trainer",
+        NNX,
+        NNX.replace("@nnx.jit", "@jax.jit").replace("    return loss\n", ""),
+        "TPU408",
     ),
     "no update": ("trainer_method", "self.rate * grads", "0 * grads", "TPU408"),
 }
