@@ -31,6 +31,8 @@ JUDGED = {
     "no_gradients": ("improve", 1, 512),
     "no_jit": ("loss", 0, 1),
     "accumulated": ("train_step", 11, 256),
+    "explicit_axes": ("descend", 2, 64),
+    "constrained": ("advance", 2, 96),
 }
 
 
@@ -175,12 +177,16 @@ def test_a_planted_fault_is_named_with_its_line(fault, run):
         assert "jnp.linalg.eigh" in found.fix and "pure_callback" in found.fix
 
 
-@pytest.mark.parametrize("name", ["pmap_flax", "shard_map_sgd", "linen_state", "accumulated"])
+MAPPED = ("pmap_flax", "shard_map_sgd")
+SPLIT = ("explicit_axes", "constrained")  # by XLA
+
+
+@pytest.mark.parametrize("name", [*MAPPED, *SPLIT, "linen_state", "accumulated"])
 def test_a_right_program_runs_on_virtual_cores_without_a_finding(name, run):
     report = judged(run(name))
     assert report.ready and not report.findings, str(report)
-    mapped = name in ("pmap_flax", "shard_map_sgd")
-    cores = jax.device_count() if mapped else 1
+    mapped = name in MAPPED
+    cores = jax.device_count() if mapped or name in SPLIT else 1
     assert f"3 steps on {cores} virtual core" in report.stages[3].detail
     assert ("compared with one core's" in report.stages[3].detail) is mapped
     losses = [f.value for f in report.stages[3].figures]
