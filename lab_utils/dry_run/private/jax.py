@@ -344,7 +344,7 @@ def hlo_of(stablehlo: str) -> bytes:
 
 @dataclass(frozen=True)
 class Module:
-    """A serialized HloModuleProto, the numbers of the arguments that it takes, and how many results it gives."""
+    """A serialized HloModuleProto, the numbers of the arguments that it takes, and its number of results."""
 
     hlo: bytes
     kept: list[int]

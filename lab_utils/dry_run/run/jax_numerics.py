@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, NoRoom
 from lab_utils.dry_run.program import Comparison, Input, Origin, Output, Program, Role
 from lab_utils.dry_run.run import numerics
@@ -83,12 +84,33 @@ def _one_core(program: Program, comparison: Comparison) -> Program:
     return replace(
         program,
         cores=1,
-        hlo=module.hlo,
+        hlo=_without_sums_over_cores(module.hlo),
         inputs=[input_(number) for number in module.kept],
         outputs=outputs,
         partition=None,
         origin=Origin(start=lambda: values),
     )
+
+
+def _without_sums_over_cores(hlo: bytes) -> bytes:
+    """The module of one core without its all-reduces, each of which is its own operand there.
+
+    XLA for CPUs joins those of several shapes, and then refuses its own layout (seen in jaxlib 0.10.2).
+    """
+    module = _tensorflow.hlo_module(hlo)
+    for computation in module.computations:
+        stands_for: dict[int, int] = {}
+        left = []
+        for op in computation.instructions:  # each after its operands
+            op.operand_ids[:] = [stands_for.get(number, number) for number in op.operand_ids]
+            if op.opcode == "all-reduce" and len(op.operand_ids) == 1:
+                stands_for[op.id] = op.operand_ids[0]
+            else:
+                left.append(type(op).FromString(op.SerializeToString()))
+        computation.root_id = stands_for.get(computation.root_id, computation.root_id)
+        del computation.instructions[:]
+        computation.instructions.extend(left)
+    return module.SerializeToString(deterministic=True)
 
 
 def _name(number: int) -> str:

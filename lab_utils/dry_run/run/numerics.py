@@ -111,7 +111,7 @@ def _end(losses: list[float]) -> float:
 
 
 def tell(session: Session, found: Numerics, noise: str = ORDER) -> str:
-    """Puts the losses into the session; how far the rounding takes loss and weights from float32, in words."""
+    """Puts the losses into the session; returns how far the rounding takes loss and weights from float32."""
     session.numerics = found
     session.result.figures += [
         Figure(f"the same with a TPU's matmuls, step {number}", loss, "", Kind.MEASURED)

@@ -52,7 +52,7 @@ def products(hlo: bytes) -> dict[str, str]:
 
 
 def lines(hlo: bytes) -> dict[str, Place]:
-    """The learner's line of each of `products`; NOWHERE for all where the module has no stacks, as TensorFlow's."""
+    """The learner's line of each of `products`; NOWHERE where the module has no stacks, as of TensorFlow."""
     module = _tensorflow.hlo_module(hlo)
     found = (op for computation in module.computations for op in _rounded(computation))
     index = module.stack_frame_index
