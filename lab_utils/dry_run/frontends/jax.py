@@ -172,8 +172,12 @@ class JaxWorkload(Workload):
         return new or _batch(traced.jaxpr.jaxpr, held)
 
     def _traced(self, step: Callable, call: tuple) -> Any:
+        precision = (
+            self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
+        )
         try:
-            traced = jax_calls.trace(step, call)
+            with jax.default_matmul_precision(precision):
+                traced = jax_calls.trace(step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
             if self.is_pmap and jax.device_count() < cores:

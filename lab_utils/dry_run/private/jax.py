@@ -364,6 +364,25 @@ def hlo_of(stablehlo: str) -> bytes:
     return computation.as_serialized_hlo_module_proto()
 
 
+@dataclass(frozen=True)
+class Module:
+    """A serialized HloModuleProto, the numbers of the arguments that it takes, and its number of results."""
+
+    hlo: bytes
+    kept: list[int]
+    results: int
+
+
+def module_of(blob: bytes) -> Module:
+    """What `exported` serialized, as a module.
+
+    It may be compiled for a single device, where the shardings in it mean nothing.
+    """
+    step = jax.export.deserialize(bytearray(blob))
+    hlo = hlo_of(step.mlir_module())
+    return Module(hlo, list(step.module_kept_var_idx), len(step.out_avals))
+
+
 def compile_partitioned(stablehlo: str, devices: list[Any]) -> Any:
     """Compiles a program with shardings, as `jax.jit(...).lower(...).as_text()` gives it, split over devices.
 
