@@ -212,7 +212,9 @@ class JaxWorkload(Workload):
         )
         findings += read_jaxpr.read(self._traces[0], self.state, self.where)
         jaxpr = self._traces[0].jaxpr.jaxpr
-        findings += read_mapped.read(jaxpr, self.state, self.where, is_pmap=self.is_pmap)
+        _, arguments = self._first_call()
+        copies = jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
+        findings += read_mapped.read(jaxpr, self.state, copies, self.where, is_pmap=self.is_pmap)
         return findings, list(self._not_read())
 
     def _not_read(self) -> Iterator[str]:
@@ -274,17 +276,20 @@ class JaxWorkload(Workload):
         shapes = [variables[number].aval.shape for number in self.batch]
         return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
 
+    def _first_call(self) -> tuple[partial, tuple[tuple, dict[str, Any]]]:
+        """The step, and the arguments of its first call by position and by name."""
+        step, call = self.calls[0]
+        step = step if isinstance(step, partial) else partial(step)
+        return step, (call, step.keywords)
+
     def comparison(self, share: int) -> Comparison:
         """The step for virtual cores of this machine, with a part 1/`share` of its batch.
 
         Raises:
             Incomparable: it cannot be run here.
         """
-        step, call = self.calls[0]
+        step, whole = self._first_call()
         traced, roles = self._traces[0], jax_cores.Roles(self.state, self.batch)
-        if not isinstance(step, partial):
-            step, call = partial(step), call
-        whole = (call, step.keywords)
 
         def trace(_: Any, arguments: tuple) -> Any:
             args, kwargs = arguments
