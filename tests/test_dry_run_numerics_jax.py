@@ -126,7 +126,7 @@ import jax, json, sys
 from jax.sharding import NamedSharding, PartitionSpec as P
 import test_dry_run_numerics_jax as cases
 
-mesh = jax.make_mesh((8,), ("batch",))
+mesh = jax.sharding.Mesh(cases.np.array(jax.devices()), ("batch",))
 kind = sys.argv[1]
 loss = cases.distances("highest" if "mended" in sys.argv else None)
 arguments = (cases.CENTRES, cases.POINTS, cases.LABELS)
