@@ -24,6 +24,8 @@ for name in (
     *("PYTHONWARNINGS", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "LAB_UTILS_SHARED_CACHE"),
 ):
     os.environ.pop(name, None)
+if "TESTS_ON_JAX" in os.environ:  # a process of tests whose Keras is on JAX: it takes one backend
+    os.environ["KERAS_BACKEND"] = "jax"
 proxies.spare_local()
 
 # As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.

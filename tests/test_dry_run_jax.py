@@ -25,6 +25,7 @@ from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
 from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
 
+RUNNING = process.Running  # in whose place some tests put one process for all
 MESH = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
 
 
@@ -344,3 +345,48 @@ def test_the_report_says_how_many_of_the_devices_take_part(jobs):  # noqa: F811
     assert unknown.devices is None and "not lowered for the 8 cores" in " ".join(
         str(unknown).split()
     )
+
+
+def test_a_compilation_that_takes_too_long_is_ended_and_told(tmp_path, monkeypatch):
+    pytest.importorskip("libtpu")
+    (tmp_path / "no_end.py").write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(process, "CHILD", "no_end")
+    monkeypatch.setattr(process, "Running", RUNNING)
+    options = {"stages": ["read", "compile"], "cache": False, "progress": False, "limit": 0.1}
+    report = dry_run(descend, (PARAMS, *BATCH), "v5e:2x4", **options)
+    assert report.verdict == "could not run" and not report.findings
+    assert (
+        "Not judged: the train step, which was not compiled within 0.1 s."
+        in report.verdict_sentence
+    )
+    assert "compile (skipped): not compiled within 0.1 s." in report.not_checked
+    with pytest.raises(ValueError, match="limit=0"):
+        dry_run(descend, (PARAMS, *BATCH), "v5e:2x4", limit=0)
+
+
+@pytest.mark.parametrize("shapes", [False, True], ids=["values", "shapes"])
+def test_a_replicated_rate_keeps_the_cores_together_and_a_missing_mean_does_not(shapes):
+    """flax.jax_utils.replicate gives each core an array of its own, with the same number in it."""
+    cores = jax.device_count()
+    topology = f"v5e:{max(1, cores // 4)}x{min(4, cores)}"
+    weights, rows = jnp.ones([cores, 16, 4]), jnp.arange(cores * 8 * 16.0).reshape(cores, 8, 16)
+    rate, scale = jnp.full([cores], 0.1), jnp.tile(jnp.arange(4.0), (cores, 1))
+
+    def rules_of(join):
+        def step(weights, rows, rate, scale):
+            gradient = jax.grad(lambda w: jnp.mean((rows @ w) ** 2 * scale))(weights)
+            return weights - rate * join(gradient)
+
+        mapped, arguments = jax.pmap(step, axis_name="data"), (weights, rows, rate, scale)
+        if shapes:
+            described = jax.tree.map(
+                lambda array: jax.ShapeDtypeStruct(array.shape, array.dtype), arguments[:3]
+            )
+            mapped = jax.pmap(lambda w, r, n: step(w, r, n, 1.0), axis_name="data")
+            arguments = described
+        options = {"state_argnums": 0, "batch_argnums": 1, "progress": False, "stages": ["read"]}
+        return [each.rule for each in dry_run(mapped, arguments, topology, **options).findings]
+
+    assert "TPU245" not in rules_of(lambda gradient: jax.lax.pmean(gradient, "data"))
+    assert "TPU245" in rules_of(lambda gradient: gradient)

@@ -1,13 +1,18 @@
 """The equivalence ladder: the same model twice climbs it whole; each usual slip is named at its rung."""
 
+import dataclasses
+import functools
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from lab_utils.equivalence import ladder, train_apart
+from lab_utils.equivalence import JaxPort, ladder, train_apart
 from lab_utils.estimator import tf, tpu, v1
 
 STEPS = 10
@@ -157,3 +162,64 @@ def test_copies_without_an_all_reduce_drift_apart_and_their_mean_step_is_that_of
     assert not list(tmp_path.iterdir())
     found.draw()
     assert "with an all-reduce" in capsys.readouterr().out
+
+
+def test_a_keras_model_on_jax_climbs_the_ladder_too(request):
+    """The first test again, in a process whose Keras is on JAX."""
+    pytest.importorskip("jax")
+    test = (
+        f"{__file__}::{test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was.__name__}"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", test],
+        cwd=request.config.rootpath,
+        env=os.environ | {"TESTS_ON_JAX": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+def small_step(rate=0.01, decay=1.0):
+    """The small model in JAX, with Adam as optax has it, whose epsilon is TensorFlow's."""
+    jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
+    adam = optax.adam(rate, eps=1e-8)
+
+    def logits_of(weights, features):
+        hidden = jax.nn.relu(features @ weights["dense/kernel"] + weights["dense/bias"])
+        return hidden @ weights["dense_1/kernel"] + weights["dense_1/bias"]
+
+    def loss_of(weights, features, labels):
+        logits = logits_of(weights, features)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(state, features, labels):
+        loss, gradients = jax.value_and_grad(loss_of)(state["weights"], features, labels)
+        updates, slots = adam.update(gradients, state["slots"])
+        weights = jax.tree.map(lambda w, u: decay * w + u, state["weights"], updates)
+        return {"weights": weights, "slots": slots}, loss
+
+    shapes = {"dense/kernel": (6, 8), "dense/bias": 8, "dense_1/kernel": (8, 3), "dense_1/bias": 3}
+    weights = {name: jax.numpy.ones(shape) for name, shape in shapes.items()}
+    state = {"weights": weights, "slots": adam.init(weights)}
+    return JaxPort(step, lambda state, x: logits_of(state["weights"], x), state, untrained="")
+
+
+def test_a_step_in_jax_climbs_the_ladder_and_its_state_is_left_as_it_was(small, batches):
+    port = small_step()
+    found = ladder(small, port, batches)
+    assert found.holds and len(set(found.losses)) == STEPS, found
+    np.testing.assert_array_equal(port.state["weights"]["dense/bias"], np.ones(8))
+
+
+def test_a_step_in_jax_with_a_slip_is_named_at_its_rung(small, batches):
+    found = ladder(small, small_step(decay=0.999), batches)
+    assert [each.holds for each in found.rungs] == [True, True, False, None], found
+    assert "the update of dense" in found.rungs[2].says
+
+
+def test_a_state_without_the_entry_is_refused(small, batches):
+    port = dataclasses.replace(small_step(), untrained="averages")
+    with pytest.raises(ValueError, match="the state has weights, slots, and no entry 'averages'"):
+        ladder(small, port, batches)

@@ -96,6 +96,28 @@ def test_what_is_started_before_goes_on_beside_and_the_rest_is_waited_for():
     assert time.seconds == pytest.approx(max(time.computing, time.beside) + time.waiting)
 
 
+def test_what_another_unit_of_the_chip_exchanges_goes_on_beside():
+    """As libtpu has it for tpu7x: a SparseCore is called, and waited for later."""
+    called = """%called (q: f32[1024]) -> f32[128] {
+  %q = f32[1024]{0} parameter(0)
+  ROOT %c = f32[128]{0} reduce-scatter(%q), channel_id=1, replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%sum
+}
+
+ENTRY"""
+    start = (
+        "%s = ((f32[1024]{0}), f32[128]{0}) call-start(%p), "
+        'async_execution_thread="sparsecore", to_apply=%called'
+    )
+    module = MODULE.replace("ENTRY", called, 1).replace(
+        "%s = f32[1024]{0} all-reduce-start(%p)", start
+    )
+    module = module.replace(
+        "%d = f32[1024]{0} all-reduce-done(%s)", "%d = f32[128]{0} call-done(%s)"
+    )
+    exchanges = summarise(module).exchanges
+    assert exchanges[0] == Exchange("reduce-scatter", 4096, 8, True)
+
+
 def test_without_cycles_there_is_no_forecast():
     assert forecast(Summary(), "v2:2x2") is None
 

@@ -19,7 +19,7 @@ from lab_utils.dry_run.private.tensorflow import replicas
 from lab_utils.dry_run.private.tpu_estimator import settings
 from lab_utils.dry_run.records import CompiledStep, Cost, LineCost, Memory
 from lab_utils.dry_run.report.comparison import Trial
-from lab_utils.dry_run.report.words import published
+from lab_utils.dry_run.report.words import published, times_of_estimates
 from lab_utils.dry_run.target import load_main, module_of_file
 from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.trace.messages import settings_finding

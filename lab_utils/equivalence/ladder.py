@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import counted
+from lab_utils.equivalence.jax_sides import JaxPort, JaxSide, KerasOnJaxSide, is_on_jax
 from lab_utils.equivalence.sides import EstimatorSide, KerasSide
 from lab_utils.estimator import tf
 
@@ -35,7 +36,7 @@ class Rung:
 
 @dataclass
 class Ladder:
-    """What `ladder` found. `losses`: of each step of the short run, the Estimator's and Keras's."""
+    """What `ladder` found. `losses`: of each step of the short run, the Estimator's and the port's."""
 
     rungs: list[Rung] = field(default_factory=list)
     losses: list[tuple[float, float]] = field(default_factory=list)
@@ -67,22 +68,23 @@ def ladder(
     tolerance: float = 1e-3,
     run_tolerance: float = 2e-2,
 ) -> Ladder:
-    """Compares an Estimator with the Keras model that it was ported to, rung by rung.
+    """Compares an Estimator with the Keras model or the JAX step that it was ported to, rung by rung.
 
     Differences are relative: the norm of the difference over the norm of the Estimator's value, all
     measured here. The Estimator is built with use_tpu=False; nothing is written to its model_dir, and the
-    Keras model keeps its weights.
+    port keeps its weights.
 
     Args:
         estimator: an Estimator, or a TPUEstimator with use_tpu=False. Its weights are those of its newest
             checkpoint, or fresh ones.
-        model: a compiled Keras model.
+        model: the port: a compiled Keras model, on TensorFlow or on JAX, or a JaxPort.
         batches: (features, labels) as the Estimator takes them: NumPy arrays, all of one shape. The first
             serves for rungs 1 to 3, all of them for the short run.
-        prediction: the entry of the Estimator's predictions that the Keras model's output is to equal.
-        output: applied to the Keras model's output before it is compared, such as keras.ops.softmax.
-        to_keras: turns the Estimator's features and labels into the Keras model's.
-        names: paths of Keras weights by names of the Estimator's variables, where their orders differ.
+        prediction: the entry of the Estimator's predictions that the port's output is to equal.
+        output: applied to the port's output before it is compared, such as keras.ops.softmax.
+        to_keras: turns the Estimator's features and labels into the port's.
+        names: paths of the port's weights by names of the Estimator's variables. Without it they are paired
+            by name where the port has the same names, and else in order.
         tolerance: of outputs, loss and updates.
         run_tolerance: of the loss in the short run, over its largest value: rounding grows from step to step.
 
@@ -97,7 +99,7 @@ def ladder(
         raise ValueError("no batches: at least one (features, labels) is needed")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
     result = Ladder()
-    theirs, ours = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
+    theirs, ours = EstimatorSide(estimator, *batches[0], prediction), _side(model, output)
     try:
         for rung in _climb(
             theirs, ours, pairs, names or {}, tolerance, run_tolerance, result.losses
@@ -111,9 +113,15 @@ def ladder(
     return result
 
 
+def _side(model: Any, output: Callable) -> KerasSide | JaxSide:
+    if isinstance(model, JaxPort):
+        return JaxSide(model, output)
+    return KerasOnJaxSide(model, output) if is_on_jax(model) else KerasSide(model, output)
+
+
 def _climb(
     theirs: EstimatorSide,
-    ours: KerasSide,
+    ours: KerasSide | JaxSide,
     pairs: list[tuple[Any, Any]],
     names: dict[str, str],
     tolerance: float,
@@ -136,11 +144,11 @@ def _climb(
     (features, labels), (x, y) = pairs[0]
     left, right = theirs.outputs(features), ours.outputs(x)
     if left.shape != right.shape:
-        says = f"the Estimator gives {list(left.shape)}, Keras {list(right.shape)}"
+        says = f"the Estimator gives {list(left.shape)}, {ours.name} {list(right.shape)}"
         yield Rung(RUNGS[1], False, says)
     yield _judge(RUNGS[1], "outputs differ", _difference(left, right), tolerance)
 
-    random = {"the Estimator": theirs.random(), "Keras": ours.random(x, y)}
+    random = {"the Estimator": theirs.random(), ours.name: ours.random(x, y)}
     if any(random.values()):
         who = "; ".join(f"{side} ({', '.join(ops)})" for side, ops in random.items() if ops)
         says = f"a training step draws at random in {who}: switch dropout and augmentation off to compare"
@@ -150,7 +158,7 @@ def _climb(
     first = theirs.step(features, labels), ours.step(x, y)
     loss = _difference(*first)
     if not loss <= tolerance:
-        says = f"the loss is {first[0]:.6g} in the Estimator, {first[1]:.6g} in Keras"
+        says = f"the loss is {first[0]:.6g} in the Estimator, {first[1]:.6g} in {ours.name}"
         yield Rung(RUNGS[2], False, says)
     after, other = theirs.variables(matched), ours.variables(matched.values())
     updates = {
@@ -177,9 +185,9 @@ def _climb(
 
 
 def _match(
-    theirs: EstimatorSide, ours: KerasSide, names: dict[str, str]
+    theirs: EstimatorSide, ours: KerasSide | JaxSide, names: dict[str, str]
 ) -> tuple[dict[str, str], str]:
-    """The Estimator's names -> Keras's paths, in order; and in what the variables differ, or ""."""
+    """The Estimator's names -> the port's paths; and in what the variables differ, or ""."""
     matched = dict(names)
     for kind, left, right in (
         ("trained", theirs.trained, ours.trained),
@@ -188,15 +196,17 @@ def _match(
         left = [name for name in left if name not in names]
         right = [path for path in right if path not in names.values()]
         if len(left) != len(right):
-            side, longer = ("Keras", right) if len(left) < len(right) else ("the Estimator", left)
+            side, longer = (ours.name, right) if len(left) < len(right) else ("the Estimator", left)
             extra = longer[min(len(left), len(right)) :]
             return {}, f"{side} alone has {', '.join(extra)} ({kind})"
+        if set(left) == set(right):
+            right = left
         matched |= dict(zip(left, right, strict=True))
     shapes = {name: variable.shape for name, variable in theirs.variables(matched).items()}
     for name, path in matched.items():
         here, there = list(shapes[name]), list(ours.variables([path])[path].shape)
         if here != there:
-            return {}, f"{name} is {here} in the Estimator, {path} is {there} in Keras"
+            return {}, f"{name} is {here} in the Estimator, {path} is {there} in {ours.name}"
     return matched, ""
 
 

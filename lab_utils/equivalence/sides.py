@@ -108,6 +108,8 @@ class EstimatorSide:
 class KerasSide:
     """A compiled Keras model: of Keras 3 on TensorFlow, or of Keras 2."""
 
+    name = "Keras"
+
     def __init__(self, model: Any, output: Callable) -> None:
         """`output` turns what the model returns into what the Estimator predicts.
 
@@ -125,12 +127,17 @@ class KerasSide:
         slots = slots() if callable(slots) else slots  # a method in Keras 2
         self._slots = [(slot, slot.numpy()) for slot in slots]
         self._before = [(weight, weight.numpy()) for weight in model.weights]
+        self._step = self._compiled()
+
+    def _compiled(self) -> Callable:
+        """A training step: (x, y) -> the loss before it."""
+        train_step = self._model.train_step
 
         @tf.autograph.experimental.do_not_convert
         def step(x: Any, y: Any) -> Any:
-            return model.train_step((x, y))["loss"]
+            return train_step((x, y))["loss"]
 
-        self._step = tf.function(step)
+        return tf.function(step)
 
     def random(self, x: Any, y: Any) -> list[str]:
         """Types of the ops that draw random numbers in a training step on such a batch."""

@@ -1,6 +1,7 @@
 """The labs' explanatory drawings: each function draws one figure, which a notebook shows below its cell."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -469,3 +470,35 @@ def feeding(prepare: float = 4, transfer: float = 2, step: float = 5) -> None:
         f"Timelines of host, infeed, core and outfeed. A batch takes {prepare:g} ms to prepare, "
         f"{transfer:g} ms in the infeed and {step:g} ms on the core. {'; '.join(sentences)}.",
     )
+
+
+def shards(arrays: Mapping[str, Any]) -> None:
+    """What each device holds of arrays of at most two axes: one panel an array, a frame for each part.
+
+    Args:
+        arrays: by name, JAX arrays with a sharding.
+    """
+    figure, panels = _card(7.5, 2.1, panels=len(arrays))
+    texts = []
+    for axes, (name, array) in zip(panels, arrays.items(), strict=True):
+        rows, columns = ([*array.shape, 1, 1])[:2]
+        holders: dict[tuple[int, int, int, int], list[int]] = {}
+        for device, parts in array.sharding.devices_indices_map(array.shape).items():
+            (top, bottom, _), (left, right, _) = (
+                part.indices(size)
+                for part, size in zip([*parts, slice(None)], (rows, columns), strict=False)
+            )
+            holders.setdefault((top, bottom, left, right), []).append(device.id)
+        for (top, bottom, left, right), devices in holders.items():
+            first, last = min(devices), max(devices)
+            text = f"{first}" if first == last else f"{first}-{last}"
+            width, height = (right - left) / columns, (bottom - top) / rows
+            _box(axes, left / columns, 1 - bottom / rows, width, height, text, CORE)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        axes.set_title(f"{name} {list(array.shape)}", fontsize=9)
+        each = counted(len(holders), "part")
+        texts.append(
+            f"{name} {list(array.shape)}: {each}, each of shape "
+            f"{list(array.sharding.shard_shape(array.shape))}"
+        )
+    look.show(figure, f"What each device holds, by its number. {'; '.join(texts)}.")

@@ -258,6 +258,26 @@ def job(runs: Mapping[str, tuple[int, int]], accuracies: Mapping[int, float], ev
     show(figure, f"{'; '.join(starts)}. Accuracy: {', '.join(points)}.")
 
 
+def losses(runs: Mapping[str, Mapping[int, float]], kind: str) -> None:
+    """Shows the losses of runs over their steps; a later one is drawn thinner, above the others.
+
+    Args:
+        runs: name -> step -> loss in nats.
+        kind: of the figures, such as "measured here".
+    """
+    figure = Figure(figsize=(7.5, 2.4))
+    axes = figure.add_subplot()
+    for width, colour, (name, values) in zip((5, 1.5), (_PALE, ALARM), runs.items(), strict=False):
+        axes.plot(list(values), list(values.values()), color=colour, linewidth=width, label=name)
+    axes.set(xlabel="global step", ylabel=f"training loss (nats)\n{kind}", ylim=(0, None))
+    axes.legend()
+    texts = []
+    for name, values in runs.items():
+        (first, start), (last, end) = list(values.items())[0], list(values.items())[-1]
+        texts.append(f"{name}: {start:.2f} at step {first}, {end:.2f} at step {last}")
+    show(figure, f"Training loss over steps. {'; '.join(texts)}.")
+
+
 def columns(values: Mapping[int, float], label: str, height: str) -> None:
     """Shows a value for each of many whole numbers as thin bars.
 

@@ -225,9 +225,11 @@ def mapped(fault):
     @jax.jit
     @functools.partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("data")), out_specs=(P(), P()))
     def step(params, batch):
-        loss, grads = jax.value_and_grad(lambda p: jnp.mean((batch @ p["w"]) ** 2))(params)
-        grads = jax.lax.pmean(grads, "data")
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), jax.lax.pmean(loss, "data")
+        def loss_of_all(params):
+            return jax.lax.pmean(jnp.mean((batch @ params["w"]) ** 2), "data")
+
+        loss, grads = jax.value_and_grad(loss_of_all)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), loss
 
     params = {"w": jnp.zeros((128, 128)), "b": jnp.zeros(128)}
     return Step(step, (params, jnp.zeros((64, 128))), topology="v5e:1x1")

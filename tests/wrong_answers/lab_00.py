@@ -40,23 +40,26 @@ ANSWERS = {
         Right('on_a_tpu = dict(TPU201=" b", TPU101="a")'),
     ],
     "0c": [
-        Wrong("cheapest = {question: 'dry run' for question in cheapest}", "Right: 3 of 6."),
+        Wrong("cheapest = {question: 'dry run' for question in cheapest}", "Right: 4 of 6."),
         Wrong("cheapest = {question: 'tpu' for question in cheapest}", "the TPU's compiler does"),
         Wrong(
-            "cheapest |= {'how many pictures a second does it train?': 'dry run'}",
-            "computes only an upper bound",
+            "cheapest |= {'how many pictures a second does it train, to within 5 %?': 'dry run'}",
+            "only estimates the time",
         ),
         Wrong(
             "cheapest |= {'do the eight cores sum their gradients?': 'cpu'}", "A CPU has one copy"
         ),
         Wrong("cheapest |= {'does every op exist on a TPU?': 'gpu'}", "is not one of cpu, dry run"),
         Wrong("cheapest = 'dry run'", "Expected a dict"),
-        # A CPU can train with rounded operands, and only a TPU shows its own rounding: both are accepted
-        Right("cheapest |= {'does it learn as well with products in bfloat16?': 'cpu'}"),
         Wrong(
-            "cheapest |= {'does it learn as well with products in bfloat16?': 'dry run'}",
-            "on a machine that can round",
+            'cheapest |= {"does a TPU\'s rounding of matmuls spoil the training?": "cpu"}',
+            "computes matmuls in float32 on a CPU",
+        ),
+        Wrong(
+            'cheapest |= {"does a TPU\'s rounding of matmuls spoil the training?": "tpu"}',
+            "still without a TPU",
         ),
         Right("cheapest = {question: answer.upper() for question, answer in cheapest.items()}"),
+        Right("cheapest = dict(reversed(cheapest.items()))"),
     ],
 }

@@ -234,25 +234,65 @@ def inference_fast(images):
         Right("next_change = {4: 'b', 3: 'd', 2: 'c', 1: 'a'}"),
     ],
     "8e": [
-        # Floor division, helper
+        # Both shifted by their mean, and the matmul kept
         Right(r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    global_batch = per_core * cores
-    scale = global_batch / batch
-    return global_batch, rate * scale, examples // global_batch
+def squared_distances(points, centres):
+    p, c = points - 101.0, centres - 101.0
+    return tf.reduce_sum(p * p, 1, keepdims=True) - 2 * p @ tf.transpose(c) + tf.reduce_sum(c * c, 1)
 """),
-        # Divmod, keyword style
+        # A centre at a time
         Right(r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    total = cores * per_core
-    steps, _rest = divmod(examples, total)
-    return (total, total * rate / batch, steps)
+def squared_distances(points, centres):
+    columns = [tf.reduce_sum(tf.square(points - centre), axis=1) for centre in tf.unstack(centres)]
+    return tf.stack(columns, axis=1)
 """),
-        # Int of a float
+        # The square of a norm, by name
         Right(r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = int(cores) * int(per_core)
-    return b, b / batch * rate, int(examples / b)
+def squared_distances(points, centres):
+    return tf.norm(tf.expand_dims(points, 1) - tf.expand_dims(centres, 0), axis=-1) ** 2
 """),
+        # A product of each difference with itself
+        Right(r"""
+def squared_distances(points, centres):
+    apart = points[:, None] - centres
+    return tf.einsum("bcd,bcd->bc", apart, apart)
+"""),
+        # As before
+        Wrong("squared_distances = by_product", "subtract before you multiply"),
+        # Another name for the same product
+        Wrong(
+            r"""
+def squared_distances(points, centres):
+    products = tf.einsum("bd,cd->bc", points, centres)
+    return tf.reduce_sum(points**2, 1)[:, None] - 2 * products + tf.reduce_sum(centres**2, 1)
+""",
+            "subtract before you multiply",
+        ),
+        # Only the points shifted
+        Wrong(
+            r"""
+def squared_distances(points, centres):
+    return by_product(points - 101, centres)
+""",
+            "Point 0 is",
+        ),
+        # Rounded first
+        Wrong(
+            r"""
+def squared_distances(points, centres):
+    apart = tf.cast(points, tf.bfloat16)[:, None] - tf.cast(centres, tf.bfloat16)
+    return tf.cast(tf.reduce_sum(apart**2, 2), tf.float32)
+""",
+            "Point 0 is",
+        ),
+        # The root of it
+        Wrong(
+            r"""
+def squared_distances(points, centres):
+    return tf.norm(points[:, None] - centres, axis=2)
+""",
+            "leave the root out",
+        ),
+        Mutant(", 2)", ", 1)", "The shape for 6 points and 4 centres"),
     ],
 }

@@ -1,353 +1,420 @@
-"""What learners get wrong in lab 10, and the words that they must hear."""
+"""Lab 10: the network in Keras, TensorFlow 1's momentum, a distribution, exact evaluation, a LayoutMap."""
 
 from wrong_answers import Mutant, Right, Wrong
 
+_NOOR = r"""
+%%writefile noor.py
+import os
+
+os.environ["KERAS_BACKEND"] = "jax"
+
+import keras
+import numpy as np
+
+
+def build(devices):
+    mesh = keras.distribution.DeviceMesh((2, 4), ["batch", "model"], devices)
+    layouts = keras.distribution.LayoutMap(mesh)
+LAYOUTS
+    parallel = keras.distribution.ModelParallel(layout_map=layouts, batch_dim_name="batch")
+    keras.distribution.set_distribution(parallel)
+    model = keras.Sequential(
+        [
+            keras.Input((64,)),
+            keras.layers.Dense(1024, activation="relu", name="wide"),
+            keras.layers.Dense(64, name="narrow"),
+        ]
+    )
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    return model
+"""
+
+
+def _noor(layouts: str, *changes: tuple[str, str]) -> str:
+    """The program with those layouts, as a cell."""
+    lines = "\n".join(f"    {line}" for line in layouts.strip("\n").splitlines())
+    text = _NOOR.replace("LAYOUTS", lines)
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+_HEALTHY = """
+layouts[".*wide.kernel"] = (None, "model")
+layouts[".*narrow.kernel"] = ("model", None)
+"""
+
 ANSWERS = {
     "10a": [
-        Mutant("tf.reduce_sum(losses) / global_batch", "losses / global_batch", "scalar"),
-        # Sum over global
-        Right(r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.reduce_sum(losses) / global_batch
-"""),
-        # Compute_average_loss
-        Right(r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
-"""),
-        # Scaled first
-        Right(r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return tf.math.add_n(tf.unstack(tf.math.multiply(losses, 1.0 / tf.cast(global_batch, tf.float32))))
-"""),
-        # Keras loss
-        Right(r"""
-def replica_loss(labels, logits, global_batch):
-    total = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")(labels, logits)
-    return tf.divide(total, float(global_batch))
-"""),
-        # Own mean
+        # Activation within a layer, padding by name, functional blocks
+        Right(
+            r"""
+def network(size, classes):
+    def stage(net, filters):
+        net = layers.Conv2D(filters, (3, 3), padding="SAME", use_bias=False)(net)
+        return keras.activations.relu(layers.BatchNormalization(momentum=0.97)(net))
+
+    pixels = layers.Input(shape=(size, size, 3), dtype="uint8")
+    net = stage(patches(pixels), 32)
+    for filters in (64, 128, 256):
+        net = stage(layers.MaxPool2D()(net), filters)
+    means = layers.GlobalAvgPool2D()(net)
+    return keras.Model(inputs=pixels, outputs=layers.Dense(classes, dtype="float32")(means))
+"""
+        ),
+        # Sequential after the patches, ops for the mean
+        Right(
+            r"""
+def network(size, classes):
+    pixels = keras.Input((size, size, 3), dtype="uint8")
+    body = []
+    for index in range(4):
+        if index:
+            body.append(layers.MaxPooling2D(pool_size=(2, 2), strides=2))
+        body += [
+            layers.Conv2D(32 * 2**index, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(momentum=0.97),
+            layers.Activation("relu"),
+        ]
+    net = patches(pixels)
+    for layer in body:
+        net = layer(net)
+    logits = layers.Dense(classes)(keras.ops.mean(net, axis=(1, 2)))
+    return keras.Model(pixels, layers.Activation("linear", dtype="float32")(logits))
+"""
+        ),
+        # A subclass
+        Right(
+            r"""
+def network(size, classes):
+    pixels = keras.Input((size, size, 3), dtype="uint8")
+    net, pool = patches(pixels), layers.MaxPooling2D(2)
+    for filters in (32, 64, 128, 256):
+        net = net if filters == 32 else pool(net)
+        convolution = layers.Conv2D(filters, 3, padding="same", use_bias=False, kernel_initializer="he_normal")
+        net = layers.BatchNormalization(axis=-1, momentum=0.97, epsilon=1e-3)(convolution(net))
+        net = keras.ops.relu(net)
+    net = layers.GlobalAveragePooling2D()(net)
+    head = layers.Dense(classes, name="logits", dtype=keras.DTypePolicy("float32"))
+    return keras.Model([pixels], head(net), name="flowers")
+"""
+        ),
+        # Pooling after each stage
         Wrong(
             r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.reduce_mean(losses)
+def network(size, classes):
+    pixels = keras.Input((size, size, 3), dtype="uint8")
+    net = patches(pixels)
+    for filters in (32, 64, 128, 256):
+        net = layers.Conv2D(filters, 3, padding="same", use_bias=False)(net)
+        net = layers.ReLU()(layers.BatchNormalization(momentum=0.97)(net))
+        net = layers.MaxPooling2D(2)(net)
+    net = layers.GlobalAveragePooling2D()(net)
+    return keras.Model(pixels, layers.Dense(classes, dtype="float32")(net))
 """,
-            "a mean over the replica's own examples makes the step larger",
+            "The logits in inference",
         ),
-        # Sum
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.reduce_sum(losses)
-""",
-            "examples each: their parts should sum to the mean over all",
+        # ReLU before the normalisation
+        Mutant(
+            "net = layers.ReLU()(layers.BatchNormalization(momentum=0.97)(net))",
+            "net = layers.BatchNormalization(momentum=0.97)(layers.ReLU()(net))",
+            "The logits in inference",
         ),
-        # Mean over global
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.reduce_mean(losses) / global_batch
-""",
-            "That is an eighth of the mean: the mean over a replica is divided twice",
+        # Flattened
+        Mutant(
+            "layers.GlobalAveragePooling2D()(net)",
+            "layers.Flatten()(net)",
+            "The shapes of the trained weights",
         ),
-        # Divided by eight
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.reduce_mean(losses) / 8
-""",
-            "examples each: their parts should sum to the mean over all",
+        # Probabilities
+        Mutant(
+            'layers.Dense(classes, dtype="float32")(net)',
+            'layers.Dense(classes, activation="softmax", dtype="float32")(net)',
+            "The logits in inference",
         ),
-        # Not summed
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return losses / global_batch
-""",
-            "The shape of a replica's part, which should be a scalar",
-        ),
-        # Divided twice, compute_average_loss of the mean
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return tf.nn.compute_average_loss(losses, global_batch_size=global_batch) / global_batch
-""",
-            "examples each: their parts should sum to the mean over all",
-        ),
-        # Numpy
-        Wrong(
-            r"""
-def replica_loss(labels, logits, global_batch):
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    return losses.numpy().sum() / global_batch
-""",
-            "A replica's part should be a tensor, through which",
-        ),
+        # The tensor in the place of the model
+        Mutant("return keras.Model(pixels, ", "return (", "should return a Keras model"),
+        # Other filters
+        Mutant("(32, 64, 128, 256)", "(16, 128, 128, 256)", "The shapes of the trained weights"),
     ],
     "10b": [
-        Right(r"""
-move = keras.Sequential([
-    layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),
-    layers.RandomRotation(0.02, fill_mode="constant", seed=2),
-])
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    data = batches("train", 512).map(lambda x, y: (move(x[..., None], training=True), y))
-    return model, data.prefetch(tf.data.AUTOTUNE)
-"""),
-        # By example, before the batch
-        Right(r"""
-def portable():
-    turn, shift = layers.RandomRotation(0.02, seed=2), layers.RandomTranslation(0.1, 0.1, seed=1)
-    _, dataset = tutorial()
-    images = keras.Input((8, 8, 1))
-    net = layers.Flatten()(layers.MaxPooling2D(2)(layers.Conv2D(32, 3, activation="relu")(images)))
-    model = keras.Model(images, layers.Dense(10)(net))
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    dataset = dataset.unbatch().map(lambda x, y: (turn(shift(x, training=True), training=True), y))
-    return model, dataset.batch(512, drop_remainder=True)
-"""),
-        Wrong("def portable():\n    return tutorial()", "a layer of the model runs on the core"),
-        # Only moved
-        Mutant(
-            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),\n        layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
-            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),',
-            "none is rotated",
-        ),
-        # Only rotated
-        Mutant(
-            'layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),\n        layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
-            'layers.RandomRotation(0.02, fill_mode="constant", seed=2),',
-            "but not moved",
-        ),
-        # Changed once, before the dataset
-        Wrong(
+        # In other words
+        Right(
             r"""
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    images = layers.RandomTranslation(0.12, 0.12, fill_mode="constant")(pixels["train"][..., None], training=True)
-    images = layers.RandomRotation(0.02, fill_mode="constant")(images, training=True)
-    data = tf.data.Dataset.from_tensor_slices((images, classes["train"]))
-    return model, data.shuffle(2048).repeat().batch(512, drop_remainder=True)
-""",
-            "each epoch sees the same",
+class Momentum(keras.optimizers.SGD):
+    def update_step(self, gradient, variable, learning_rate):
+        ops = keras.ops
+        m = self.momentums[self._get_variable_index(variable)]
+        new = ops.add(ops.multiply(0.9, m), ops.cast(gradient, variable.dtype))
+        self.assign(m, new)
+        self.assign_sub(variable, ops.cast(learning_rate, variable.dtype) * (gradient + 0.9 * new))
+"""
         ),
-        # The same, by a cache
-        Wrong(
+        # The weight first, from the old memory
+        Right(
             r"""
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    turn, shift = layers.RandomRotation(0.02, seed=2), layers.RandomTranslation(0.1, 0.1, seed=1)
-    data = tf.data.Dataset.from_tensor_slices((pixels["train"][..., None], classes["train"]))
-    data = data.map(lambda x, y: (turn(shift(x, training=True), training=True), y)).cache()
-    return model, data.shuffle(2048).repeat().batch(512, drop_remainder=True)
-""",
-            "each epoch sees the same",
+class Momentum(keras.optimizers.SGD):
+    def update_step(self, gradient, variable, learning_rate):
+        memory = self.momentums[self._get_variable_index(variable)]
+        fresh = self.momentum * memory.value + gradient
+        variable.assign(variable - learning_rate * (self.momentum * fresh + gradient))
+        memory.assign(fresh)
+"""
         ),
-        # By Python
-        Wrong(
+        # An optimizer of its own
+        Right(
             r"""
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    turn, shift = layers.RandomRotation(0.02, seed=2), layers.RandomTranslation(0.1, 0.1, seed=1)
+class Momentum(keras.optimizers.Optimizer):
+    def __init__(self, learning_rate, momentum=0.9, nesterov=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
 
-    def moved(images, labels):
-        change = lambda batch: turn(shift(batch[..., None], training=True), training=True)
-        images = tf.py_function(change, [images], tf.float32)
-        return tf.ensure_shape(images, [512, 8, 8, 1]), labels
+    def build(self, variables):
+        if not self.built:
+            super().build(variables)
+            self.memories = [self.add_variable_from_reference(v, name="memory") for v in variables]
 
-    return model, batches("train", 512).map(moved)
-""",
-            "The pictures go through tf.py_function",
+    def update_step(self, gradient, variable, learning_rate):
+        m = self.memories[self._get_variable_index(variable)]
+        self.assign(m, self.momentum * m + gradient)
+        self.assign_sub(variable, learning_rate * (gradient + self.momentum * m))
+"""
         ),
-        # With TensorFlow's own ops
-        Right(r"""
-def moved(images, labels):
-    turn = tf.random.uniform([512], -0.12, 0.12)
-    shift = tf.random.uniform([512, 2], -0.9, 0.9)
-    cos, sin = tf.cos(turn), tf.sin(turn)
-    zero = tf.zeros([512])
-    matrix = tf.stack(
-        [cos, -sin, 3.5 - 3.5 * cos + 3.5 * sin + shift[:, 0], sin, cos, 3.5 - 3.5 * sin - 3.5 * cos + shift[:, 1], zero, zero], 1
-    )
-    images = tf.raw_ops.ImageProjectiveTransformV3(
-        images=images[..., None], transforms=matrix, output_shape=[8, 8], fill_value=0.0, interpolation="BILINEAR"
-    )
-    return tf.ensure_shape(images, [512, 8, 8, 1]), labels
-
-
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model, batches("train", 512).map(moved, num_parallel_calls=tf.data.AUTOTUNE)
-"""),
-        # Augmented before the batch, data prepared outside of the function
-        Right(r"""
-slices = tf.data.Dataset.from_tensor_slices((pixels["train"][..., None], classes["train"]))
-turn = layers.RandomRotation(0.02, fill_mode="constant")
-shift = layers.RandomTranslation(0.12, 0.12, fill_mode="constant")
-
-
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    data = slices.cache().shuffle(2000).repeat().batch(512, drop_remainder=True)
-    return model, data.map(lambda x, y: (shift(turn(x, training=True), training=True), y))
-"""),
-        # Left out
+        # Keras's own
+        Wrong("Momentum = keras.optimizers.SGD", "How far the variables move"),
+        # The momentum of the first variable for all
+        Mutant("self.momentums[self._get_variable_index(variable)]", "self.momentums[0]", ""),
+        # Uphill
+        Mutant("variable - rate", "variable + rate", "How far the variables move"),
+        # Not kept
+        Mutant(
+            "self.assign(memory, self.momentum * memory + gradient)",
+            "memory = self.momentum * memory + gradient",
+            "How far the variables move",
+        ),
+        # float()
+        Mutant(
+            "keras.ops.cast(learning_rate, variable.dtype)",
+            "float(learning_rate)",
+            "Under jax.jit, as in fit, the update fails",
+        ),
+        # An instance
         Wrong(
-            r"""
-def portable():
-    model = keras.Sequential([
-        keras.Input((8, 8, 1)), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(2),
-        layers.Flatten(), layers.Dense(10),
-    ])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model, batches("train", 512).map(lambda x, y: (x[..., None], y))
-""",
-            "nothing moves or rotates them",
-        ),
-        Mutant(
-            "move(images, training=True)",
-            "move(images, training=False)",
-            "nothing moves or rotates them",
-        ),
-        Mutant(
-            "images = images[..., None]\n        for", "for", "The shapes of pictures and labels"
-        ),
-        Mutant(
-            '    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))\n    return model, batches("train", 512).map(moved)',
-            '    return model, batches("train", 512).map(moved)',
-            "not compiled",
-        ),
-        Mutant(
-            'return model, batches("train", 512).map(moved)',
-            'return batches("train", 512).map(moved), model',
-            "a Keras model first",
-        ),
-        Mutant(
-            'batches("train", 512).map(moved)',
-            'batches("train", 500).map(moved)',
-            "The shapes of pictures and labels",
+            "Momentum = keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True)",
+            "should be a class of Keras's optimizers",
         ),
     ],
     "10c": [
-        Mutant(", epsilon=1e-8", "", "small gradients"),
-        Mutant(", epsilon=1e-8", ", epsilon=1e-6", "small gradients"),
-        Mutant("Adam(3e-3,", "Adam(1e-3,", "learning rate"),
-        Mutant("keras.optimizers.Adam(", "v1.train.AdamOptimizer(", "Keras optimizer"),
-        Mutant("keras.optimizers.Adam(3e-3, epsilon=1e-8)", "keras.optimizers.SGD(3e-3)", "Adam"),
-        # Keywords
-        Right(r"""
-def make_adam():
-    return keras.optimizers.Adam(learning_rate=3e-3, epsilon=1e-8)
-"""),
-        # All said
-        Right(r"""
-def make_adam():
-    settings = {"learning_rate": 3e-3, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-08, "amsgrad": False}
-    return keras.optimizers.Adam(**settings)
-"""),
-        # From_config
-        Right(r"""
-def make_adam():
-    config = keras.optimizers.Adam(3e-3).get_config()
-    config["epsilon"] = 1e-8
-    return keras.optimizers.Adam.from_config(config)
-"""),
-        # Subclass with a schedule
-        Right(r"""
-def make_adam():
-    class OldAdam(keras.optimizers.Adam):
-        pass
-    return OldAdam(3e-3, epsilon=1e-8, name="adam")
-"""),
-        # The default
-        Wrong(
+        # A mesh by hand
+        Right(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(3e-3)
-""",
-            "what is added to the root of the second moment?",
+def over_cores(devices, build):
+    mesh = keras.distribution.DeviceMesh(shape=(len(devices),), axis_names=["batch"], devices=devices)
+    keras.distribution.set_distribution(keras.distribution.DataParallel(device_mesh=mesh))
+    model = build()
+    return model
+"""
         ),
-        # 1e-7
-        Wrong(
+        # A LayoutMap without layouts
+        Right(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(3e-3, epsilon=1e-7)
-""",
-            "what is added to the root of the second moment?",
+def over_cores(devices, build):
+    mesh = keras.distribution.DeviceMesh((len(devices),), ["examples"], devices)
+    parallel = keras.distribution.ModelParallel(
+        layout_map=keras.distribution.LayoutMap(mesh), batch_dim_name="examples")
+    keras.distribution.set_distribution(parallel)
+    return build()
+"""
         ),
-        # Default rate
-        Wrong(
+        # A name for the distribution
+        Right(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(epsilon=1e-8)
-""",
-            "by a gradient of 2 (is the learning rate 0.003?)",
+from keras import distribution as spread
+
+def over_cores(devices, build):
+    parallel = spread.DataParallel(devices=list(devices), auto_shard_dataset=False)
+    spread.set_distribution(parallel)
+    return build()
+"""
         ),
-        # Beta_1
+        # The model first
         Wrong(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(3e-3, beta_1=0.95, epsilon=1e-8)
+def over_cores(devices, build):
+    model = build()
+    keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices))
+    return model
 """,
-            "beta_1 of AdamOptimizer: expected 0.9, yours gives 0.95",
+            "When build() ran, no distribution was set",
         ),
-        # Amsgrad
+        # Only within build
         Wrong(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(3e-3, epsilon=1e-8, amsgrad=True)
+def over_cores(devices, build):
+    with keras.distribution.DataParallel(devices=devices).scope():
+        return build()
 """,
-            "AdamOptimizer has no amsgrad: leave it out",
+            "After over_cores no distribution is set",
         ),
-        # AdamW
+        # Built twice
         Wrong(
             r"""
-def make_adam():
-    return keras.optimizers.AdamW(3e-3, epsilon=1e-8)
+def over_cores(devices, build):
+    build()
+    keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices))
+    return build()
 """,
-            "AdamOptimizer has no weight_decay: leave it out",
+            "should call build() once",
         ),
-        # Averaged weights
+        # The distribution
         Wrong(
             r"""
-def make_adam():
-    return keras.optimizers.Adam(3e-3, epsilon=1e-8, use_ema=True)
+def over_cores(devices, build):
+    parallel = keras.distribution.DataParallel(devices=devices)
+    keras.distribution.set_distribution(parallel)
+    build()
+    return parallel
 """,
-            "AdamOptimizer has no use_ema: leave it out",
+            "should return the model that build() made",
+        ),
+        # Always eight
+        Mutant("devices=devices", "devices=keras.distribution.list_devices()", "With 2 devices"),
+    ],
+    "10d": [
+        # np.pad
+        Right(
+            r"""
+def filled(images, labels, size):
+    missing = (size - len(images) % size) % size
+    pad = lambda array: np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
+    return pad(images), pad(labels), pad(np.ones(len(images), np.float32))
+"""
+        ),
+        # The last picture again
+        Right(
+            r"""
+def filled(images, labels, size):
+    x, y, weights = list(images), list(labels), [1.0] * len(images)
+    while len(x) % size:
+        x, y, weights = x + [x[-1]], y + [y[-1]], weights + [0.0]
+    return np.stack(x), np.array(y, labels.dtype), np.array(weights, "float32")
+"""
+        ),
+        # Black pictures
+        Right(
+            r"""
+def filled(images, labels, size):
+    batches = -(-len(images) // size)
+    x = np.zeros((batches * size, *images.shape[1:]), images.dtype)
+    y, w = np.zeros(batches * size, labels.dtype), np.zeros(batches * size, np.float32)
+    x[: len(images)], y[: len(labels)], w[: len(images)] = images, labels, 1
+    return [x, y, w]
+"""
+        ),
+        # Cut off
+        Wrong(
+            r"""
+def filled(images, labels, size):
+    whole = len(images) // size * size
+    return images[:whole], labels[:whole], np.ones(whole, np.float32)
+""",
+            "images has 0 rows, but the next multiple is 64",
+        ),
+        # The first batch twice
+        Wrong(
+            r"""
+def filled(images, labels, size):
+    rows = np.arange(-(-len(images) // size) * size) % len(images)
+    return images[rows], labels[rows], np.full(len(rows), len(images) / len(rows), np.float32)
+""",
+            "each of the 60 examples counts once",
+        ),
+        # Only two
+        Mutant(
+            "return images[rows], labels[rows], weights",
+            "return images[rows], labels[rows]",
+            "should return three arrays",
+        ),
+        # Labels not filled up
+        Mutant("labels[rows]", "labels", "labels has 60 rows"),
+        # The padding in front, the weights behind
+        Mutant(
+            "np.concatenate([np.arange(len(images)), np.zeros(missing, int)])",
+            "np.concatenate([np.zeros(missing, int), np.arange(len(images))])",
+            "each once",
+        ),
+        # Pixels as floats
+        Mutant("return images[rows]", "return images[rows] / 255", "the types of images"),
+    ],
+    "10e": [
+        # Whole paths, with the momenta's
+        Right(
+            _noor(
+                """
+layouts["sequential.*/wide/kernel"] = (None, "model")
+layouts["sequential.*/narrow/kernel"] = ("model", None)
+layouts[".*wide_kernel_momentum"] = (None, "model")
+layouts[".*narrow_kernel_momentum"] = ("model", None)
+"""
+            )
+        ),
+        # A TensorLayout, other patterns
+        Right(
+            _noor(
+                """
+layouts[".*(wide).*kernel.*"] = keras.distribution.TensorLayout([None, "model"])
+layouts[".*(narrow).*kernel.*"] = keras.distribution.TensorLayout(["model", None])
+"""
+            )
+        ),
+        # Only the weights' paths: after a step the momenta lie as the gradients
+        Right(
+            _noor(
+                """
+layouts[".*/wide/kernel"] = (None, "model")
+layouts[".*/narrow/kernel"] = ("model", None)
+"""
+            )
+        ),
+        # The biases as well
+        Right(_noor(_HEALTHY + '\nlayouts[".*wide.bias"] = ("model",)\n')),
+        # As it was
+        Wrong(
+            _noor(
+                """
+layouts["wide/kernel"] = (None, "model")
+layouts["narrow/kernel"] = ("model", None)
+"""
+            ),
+            "no pattern matches this path",
+        ),
+        # Rows and columns swapped
+        Wrong(
+            _noor(
+                """
+layouts[".*wide.kernel"] = ("model", None)
+layouts[".*narrow.kernel"] = (None, "model")
+"""
+            ),
+            "it should be [64, 256]",
+        ),
+        # Everything over the axis of the batch
+        Wrong(_noor(_HEALTHY.replace('"model"', '"batch"')), "it should be [64, 256]"),
+        # The mesh as one axis
+        Wrong(
+            _noor(_HEALTHY, ('(2, 4), ["batch", "model"]', '(1, 8), ["batch", "model"]')),
+            "it should be [64, 256]",
+        ),
+        # Only one kernel
+        Wrong(
+            _noor('layouts[".*wide.kernel"] = (None, "model")'),
+            "narrow/kernel, which has the shape [1024, 64]: no pattern",
+        ),
+        # Without the second layer
+        Wrong(
+            _noor(_HEALTHY, ('            keras.layers.Dense(64, name="narrow"),\n', "")),
+            "build of noor.py fails",
         ),
     ],
 }

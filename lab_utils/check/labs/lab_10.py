@@ -1,211 +1,377 @@
-"""The checks of lab 10, today's API: the loss of a replica, a model that a TPU supports, the Estimator's Adam."""
+"""The checks of lab 10, Keras on JAX: the network, TensorFlow 1's momentum, a distribution, exact evaluation.
+
+Keras is imported only when a check runs: the lab's kernel has set its backend by then.
+"""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
+from lab_utils.check.outcome import CannotCheck, Wrong
+from lab_utils.check.programs import read_program, written
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import a, expect, expect_dataset, other_names, returns, same, several
-from lab_utils.estimator import tf
+from lab_utils.check.tools import a, as_wrong, expect, failure, returns, same, several
 
-# isort: split
-import keras
+_DEVICES = 8
+_CLASSES = 4
 
-RATE = 3e-3
+
+def _keras() -> Any:
+    """Keras on JAX with eight devices. Raises CannotCheck where it has started in another way."""
+    try:
+        import jax
+        import keras
+    except ImportError as error:
+        raise CannotCheck(
+            f"{error.name} is not installed here: pip install jax keras, then restart."
+        ) from None
+
+    again = "Restart the kernel, and run the cells from the top."
+    if keras.config.backend() != "jax":
+        raise CannotCheck(
+            f"Keras has started with the backend {keras.config.backend()}, and this needs jax. {again}"
+        )
+    with contextlib.suppress(RuntimeError):  # JAX has started
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", _DEVICES)
+    if len(jax.devices()) < _DEVICES:
+        raise CannotCheck(
+            f"JAX has started with {len(jax.devices())} device, and this needs {_DEVICES}. {again}"
+        )
+    return keras
+
+
+@contextlib.contextmanager
+def _left_as_it_was() -> Iterator[Any]:
+    """Context manager: Keras, whose distribution and policy are put back afterwards."""
+    keras = _keras()
+    distribution, policy = keras.distribution.distribution(), keras.config.dtype_policy()
+    keras.distribution.set_distribution(None)
+    try:
+        yield keras
+    finally:
+        keras.distribution.set_distribution(distribution)
+        keras.config.set_dtype_policy(policy)
+
+
+def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """A weight: a kernel that keeps the size of what it gets, or a vector about 1, such as a variance."""
+    if len(shape) == 1:
+        return random.uniform(0.5, 1.5, shape)
+    return random.normal(0, (2 / np.prod(shape[:-1])) ** 0.5, shape)
 
 
 @todo(
     "10a",
     hints=(
-        "The replicas' gradients are summed. What must each return, so that the sum is the mean over all examples?",
-        "Sum over this replica's examples, and divide. By which number?",
+        "A loop over the four numbers of filters makes the stages. In which of them is there no pooling?",
+        "Which default of keras.layers.BatchNormalization differs from 0.97? Which one of Conv2D adds a bias?",
+        "Which layer takes the mean over height and width? keras.Model(inputs, outputs) makes the model.",
     ),
-    why="The parts of one mean sum to that mean; a sum of several means is too large.",
+    why="The same layers in the same order, with the same settings: then weights carry over one by one.",
     slips=(
         Slip(
-            "tf.reduce_sum(losses) / global_batch",
-            "tf.reduce_mean(losses)",
-            "That is 4 times the mean: a mean over the "
-            "replica's own examples makes the step larger, the more replicas there are.",
+            "momentum=0.97",
+            "momentum=0.99",
+            "The averages of batch normalisation move by another share",
         ),
-        Slip(
-            "tf.reduce_sum(losses) / global_batch",
-            "tf.reduce_sum(losses)",
-            "That is 32 times the mean: the sum is not divided by global_batch.",
-        ),
-        Slip(
-            "tf.reduce_sum(losses) / global_batch",
-            "tf.reduce_mean(losses) / global_batch",
-            "That is an eighth of the mean: the mean over a replica is divided twice.",
-        ),
-        Slip(
-            "with_logits(labels, logits)",
-            "with_logits(labels, tf.nn.softmax(logits))",
-            "That is the cross-entropy of softmax(logits): pass the logits themselves.",
-        ),
+        Slip(", use_bias=False", "", "The shapes of the trained weights"),
+        Slip('padding="same"', 'padding="valid"', "logits"),
+        Slip("GlobalAveragePooling2D", "GlobalMaxPooling2D", "The logits in inference"),
+        Slip("if filters > 32:", "if filters > 16:", "The logits in inference"),
+        Slip(', dtype="float32")(net)', ")(net)", "logits should be float32"),
     ),
 )
-def replica_loss(replica_loss: Callable) -> Cases:
-    """The parts of all replicas sum to the mean over the global batch."""
-    random = np.random.default_rng(7)
-    logits = tf.constant(random.normal(size=(32, 10)), tf.float32)
-    labels = tf.constant(random.integers(0, 10, 32), tf.int32)
-    pairs = zip(tf.split(labels, 4), tf.split(logits, 4), strict=True)
-    parts = [replica_loss(*pair, 32) for pair in pairs]
-    message = f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}."
-    expect(tf.is_tensor(parts[0]), message)
-    same(parts[0].shape, [], "The shape of a replica's part, which should be a scalar")
-    total = tf.add_n([tf.cast(part, tf.float32) for part in parts])
-    label = "Four replicas of 8 examples each: their parts should sum to the mean over all 32"
-    yield label, total, 1e-3
-    with tf.GradientTape() as tape:
-        tape.watch(logits)
-        part = replica_loss(labels, logits, 32)
-    message = "No gradient reaches the logits: compute the part with TensorFlow's ops."
-    expect(tape.gradient(part, logits) is not None, message)
-    return "The parts sum to the global mean: the step is the same for any number of replicas."
+def same_network(network: Callable) -> Cases:
+    """Weights in order, outputs from given weights, averages after a step in training."""
+    with _left_as_it_was() as keras:
+        model = network(64, _CLASSES)
+        returns(model, keras.Model, "network", "a Keras model")
+        same(list(model.output_shape), [None, _CLASSES], "The shape of the logits")
+        trained, others = model.trainable_weights, model.non_trainable_weights
+        yield (
+            "The shapes of the trained weights, in order",
+            [list(weight.shape) for weight in trained],
+        )
+        yield (
+            "The shapes of the averages of batch normalisation, in order",
+            [list(weight.shape) for weight in others],
+        )
+        random = np.random.default_rng(1)
+        pixels = random.integers(0, 256, [6, 64, 64, 3], dtype=np.uint8)
+        model.set_weights([_drawn(random, tuple(weight.shape)) for weight in model.weights])
+        logits = np.asarray(model(pixels, training=False))
+        label = "The logits in inference, from weights that we set (the order of convolution, normalisation, ReLU, pooling?)"
+        yield label, logits, 1e-3
+        before = [np.array(weight) for weight in others]
+        model(pixels, training=True)
+        moved = [
+            float(np.linalg.norm(np.array(now) - then))
+            for now, then in zip(others, before, strict=True)
+        ]
+        expect(any(moved), "Nothing updates the averages of batch normalisation in training.")
+        yield (
+            "The averages of batch normalisation move by another share, or of other arrays: how far, in order",
+            moved,
+            2e-3,
+        )
+        keras.config.set_dtype_policy("mixed_bfloat16")
+        kind = network(64, _CLASSES).outputs[0].dtype
+        message = f"With the policy mixed_bfloat16, the logits should be float32, for the loss; yours are {kind}."
+        expect(kind == "float32", message)
+    return "The network has the weights of the Estimator's, in their order, and computes the same."
+
+
+_SLOPES = ([2.0, -1.0, 0.5], [0.25], [1.0, 1.0, 3.0], [-2.0], [-0.5, 0.2, 0.1], [4.0])
+_RATES = (0.5, 0.3, 0.05)
+_FAR = "How far the variables move"
 
 
 @todo(
     "10b",
     hints=(
-        "The finding names ImageProjectiveTransformV3. Which two layers move and rotate pictures?",
-        "The dataset's map runs on the host. A layer can be called there like a function, with training=True.",
+        "Two assignments: which of the two variables has to come first?",
+        "The second line uses the new m. Does your code read it again after the first assignment?",
+        "Compute with the variables themselves, as with arrays: no float(), no NumPy.",
     ),
-    why="Random changes of pictures belong to the input: the host makes them, and the exported model has none.",
+    why="TensorFlow multiplies by the rate of the present step; Keras's m holds old gradients times old rates.",
+    slips=(
+        Slip(
+            "variable - rate * (self.momentum * memory + gradient)",
+            "variable - rate * memory",
+            _FAR,
+        ),
+        Slip(
+            "self.momentum * memory + gradient)\n        self.assign(variable",
+            "self.momentum * memory - rate * gradient)\n        self.assign(variable",
+            _FAR,
+        ),
+    ),
+    names=("Momentum",),
 )
-def host_and_core(portable: Callable) -> str:
-    """No random layer in the model; the dataset changes pictures at random, in full batches."""
-    python: list[str] = []
-    scope = {
-        "pixels": {"train": _SPOTS, "eval": _SPOTS},
-        "classes": {"train": _CLASSES, "eval": _CLASSES},
-    }
-    with other_names(portable, **scope), _python_noted(python):
-        answer = portable()
-    returns(answer, several(answer, 2), "portable", "(model, dataset)")
-    model, dataset = answer
-    returns(model, keras.Model, "portable", "a Keras model first")
-    random = [
-        layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
-    ]
-    message = f"The model still holds {', '.join(random)}: a layer of the model runs on the core."
-    expect(not random, message)
-    expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
-    expect_dataset(dataset, "portable")
-    spec = [part.shape.as_list() for part in dataset.element_spec]
-    same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
-    message = (
-        f"The pictures go through {', '.join(python)}: Python runs them in one process, one batch after another. Use "
-        "TensorFlow's ops, or layers, which are ops too."
-    )
-    expect(not python, message)
-    batches = list(dataset.take(8).as_numpy_iterator())
-    images, labels = batches[0]
-    _expect_moves(np.concatenate([pictures for pictures, _ in batches]))
-    expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
-    logits = model(images[:16], training=True)
-    same(list(logits.shape), [16, 10], "The shape of the logits of 16 pictures")
-    again = model(images[:16], training=True)
-    expect(np.allclose(logits, again), "The model itself still draws at random in training.")
-    counts = np.bincount(labels, minlength=10)
-    message = "Each of the ten classes should be in a batch: are labels paired with pictures?"
-    expect(counts.min() > 20, message)
-    return "The core computes the model, and the host moves and rotates the pictures."
+def same_momentum(optimizer: type) -> Cases:
+    """Three steps of two variables while the rate falls, in a jitted step and without one."""
+    with _left_as_it_was() as keras:
+        import jax
 
+        kind = isinstance(optimizer, type) and issubclass(optimizer, keras.optimizers.Optimizer)
+        expect(kind, f"Momentum should be a class of Keras's optimizers; yours is {a(optimizer)}.")
 
-# A bright spot to the left and one to the right, at the same height: what moves, and what turns, can be told apart.
-_SPOTS = np.zeros([640, 8, 8], np.float32)
-_SPOTS[:, 3:5, 1:3] = _SPOTS[:, 3:5, 5:7] = 1.0
-_CLASSES = np.arange(640, dtype=np.int32) % 10
-_FEW = 200
+        class Falling(keras.optimizers.schedules.LearningRateSchedule):
+            def __call__(self, step: Any) -> Any:
+                return keras.ops.take(
+                    keras.ops.convert_to_tensor(_RATES), keras.ops.cast(step, "int32")
+                )
 
-
-@contextlib.contextmanager
-def _python_noted(names: list[str]) -> Iterator[None]:
-    """Context manager: notes which ops that run Python are made, by name."""
-    with contextlib.ExitStack() as stack:
-        for name in ("py_function", "numpy_function"):
-            original = getattr(tf, name)
-
-            def noted(*given: Any, name: str = name, original: Any = original, **named: Any) -> Any:
-                names.append(f"tf.{name}")
-                return original(*given, **named)
-
-            stack.enter_context(mock.patch.object(tf, name, noted))
-        yield
-
-
-def _expect_moves(images: np.ndarray) -> None:
-    """Raises `Wrong` unless pictures made of _SPOTS are moved and turned at random, each time in another way.
-
-    Args:
-        images: float32 [several epochs of pictures, 8, 8, 1].
-    """
-    different = len({image.tobytes() for image in images})
-    few = 1 < different < _FEW  # moved by whole pixels: there are not many ways
-    parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
-    message = "The dataset's pictures are those of the file: nothing moves or rotates them."
-    expect(len(parts) > 1 or few, message)
-    message = (
-        f"Among {len(images):,} pictures are {different:,} different ones: each epoch sees the same. The pictures have "
-        "to be changed again each time that they are read."
-    )
-    expect(different > 0.8 * len(images) or few, message)
-    heights = []
-    for half in (images[:, :, :4, 0], images[:, :, 4:, 0]):
-        height = (half.sum(2) * np.arange(8)).sum(1) / np.maximum(half.sum((1, 2)), 1e-3)
-        heights.append(height)
-    across = (images[..., 0].sum(1) * np.arange(8)).sum(1) / images.sum((1, 2, 3))
-    turned, down = np.std(heights[0] - heights[1]), np.std(sum(heights) / 2)
-    expect(turned > 0.05, "The pictures are moved, but none is rotated.")
-    message = "The pictures are rotated, but not moved both up or down and to the sides."
-    expect(down > 0.15 and np.std(across) > 0.15, message)
-
-
-def _all_layers(model: keras.Model) -> list[keras.Layer]:
-    """The layers of a Keras model, those of models within it too, in order."""
-    layers = []
-    for layer in model.layers:
-        layers += _all_layers(layer) if hasattr(layer, "layers") else [layer]
-    return layers
-
-
-_FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
+        made = optimizer(Falling(), momentum=0.9, nesterov=True)
+        weights = [keras.Variable(np.float32([1.0, 2.0, 3.0])), keras.Variable(np.float32([-1.0]))]
+        made.build(weights)
+        first = [np.array(weight) for weight in weights]
+        state = (
+            [variable.value for variable in made.variables],
+            [weight.value for weight in weights],
+        )
+        pairs = [
+            [np.float32(slope) for slope in pair]
+            for pair in zip(_SLOPES[::2], _SLOPES[1::2], strict=True)
+        ]
+        for number, gradients in enumerate(pairs, start=1):
+            made.apply(gradients, weights)
+            label = f"{_FAR} in {number} steps at the rates {_RATES[:number]} (divided by 0.05)"
+            yield (
+                label,
+                [(np.array(now) - then) / 0.05 for now, then in zip(weights, first, strict=True)],
+                1e-4,
+            )
+        tracing = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
+        message = "Under jax.jit, as in fit, the update fails: compute with keras.ops, without float() or NumPy."
+        slots, values = state
+        apply = jax.jit(made.stateless_apply)
+        with as_wrong("", message, tracing):
+            for gradients in pairs:
+                values, slots = apply(slots, gradients, values)
+        label = (
+            "The variables after these steps in a jitted step, as fit makes them (use self.assign)"
+        )
+        yield label, [np.asarray(value) for value in values], 1e-4
+    return "The updates are those of MomentumOptimizer, also while the rate falls."
 
 
 @todo(
     "10c",
     hints=(
-        "Print the configuration of both: keras.optimizers.Adam().get_config(), and "
-        "help(tf.compat.v1.train.AdamOptimizer).",
-        "Which default differs, apart from the learning rate?",
+        "Where do variables lie that were created before the distribution was set?",
+        "DataParallel takes devices=...: only the devices that are given.",
+        "build takes no argument, and returns the model.",
     ),
-    why="A small number in the denominator decides how far small gradients move a variable.",
+    why="A variable is put on devices when it is created, by the distribution of that moment.",
+    slips=(
+        Slip("    return build()", "    build()", "should return"),
+        Slip("DataParallel(devices=devices)", "DataParallel()", "device"),
+    ),
 )
-def same_adam(make_adam: Callable) -> Cases:
-    """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
-    adam = make_adam()
-    returns(adam, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
-    expect(hasattr(adam, "beta_1"), f"The Estimator trains with Adam; yours is {adam.name}.")
-    for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
-        expect(not getattr(adam, name, None), f"AdamOptimizer has no {name}: leave it out.")
-    yield "beta_1 of AdamOptimizer", adam.beta_1
-    yield "beta_2 of AdamOptimizer", adam.beta_2
-    gradients = np.array([2.0, 1e-2, 1e-7, 1e-8, 1e-9], np.float32)
-    variable, moves = keras.Variable(np.zeros_like(gradients)), []
-    adam.build([variable])
-    for factor in _FACTORS:
-        adam.apply([factor * gradients], [variable])
-        moves.append(-np.array(variable) / RATE)
-    far = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{far} by a gradient of 2 (is the learning rate 0.003?)", moves[0][0], 1e-3
-    label = f"{far} by {len(_FACTORS)} other gradients (how much do old gradients count?)"
-    yield label, moves[-1][0], 2e-3
-    small = "by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9"
-    label = f"{far} {small} (what is added to the root of the second moment?)"
-    yield label, moves[0][1:], 1e-2
-    return "Your Adam makes the same updates, for gradients from 2 down to 1e-9."
+def batch_over_cores(over_cores: Callable) -> str:
+    """The distribution is set when build runs, and afterwards; variables whole, batches split."""
+    from jax.sharding import NamedSharding
+
+    for count in (_DEVICES, 2):
+        with _left_as_it_was() as keras:
+            devices = keras.distribution.list_devices()[:count]
+            built: list[Any] = []
+
+            def build(built: list[Any] = built) -> Any:
+                keras = _keras()
+                model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+                built.append((model, keras.distribution.distribution()))
+                return model
+
+            model = over_cores(devices, build)
+            expect(
+                len(built) == 1,
+                f"over_cores should call build() once; yours called it {len(built)} times.",
+            )
+            returns(model, model is built[0][0], "over_cores", "the model that build() made")
+            expect(
+                built[0][1] is not None,
+                "When build() ran, no distribution was set: its variables lie on one device.",
+            )
+            now = keras.distribution.distribution()
+            expect(
+                now is not None,
+                "After over_cores no distribution is set: fit would not split the batch.",
+            )
+            layout = now.get_data_layout((16, 3)).backend_layout
+            share = layout.shard_shape((16, 3))
+            words = f"With {count} devices, each device gets {list(share)} of a batch [16, 3]"
+            expect(
+                share == (16 // count, 3), f"{words}; each should get its share of the examples."
+            )
+            used = model.weights[0].value.sharding
+            message = (
+                f"With {count} devices, the variables lie on {len(used.device_set)} device(s)."
+            )
+            expect(isinstance(used, NamedSharding) and len(used.device_set) == count, message)
+            message = f"With {count} devices, a device holds {list(used.shard_shape((3, 2)))} of a variable [3, 2]."
+            expect(used.shard_shape((3, 2)) == (3, 2), message)
+    return "The variables are whole on each device, and each batch is split."
+
+
+@todo(
+    "10d",
+    hints=(
+        "How many examples are missing to the next multiple? What is -60 % 64 in Python?",
+        "Images, labels and weights get the same number of rows. Which weight has what was added?",
+    ),
+    why="The cores need whole batches; the weights make the metric count each picture once.",
+    slips=(
+        Slip(
+            "missing = -len(images) % size",
+            "missing = size - len(images) % size",
+            "64 examples fill 64 rows already",
+        ),
+        Slip(
+            "weights = np.float32(np.arange(len(rows)) < len(images))",
+            "weights = np.ones(len(rows), np.float32)",
+            "The sum of the weights",
+        ),
+        Slip(
+            "np.float32(np.arange(len(rows)) < len(images))",
+            "np.arange(len(rows)) < len(images)",
+            "float32",
+        ),
+    ),
+)
+def each_once(filled: Callable) -> str:
+    """Whole batches; each example once with weight 1, whatever was added with weight 0."""
+    random = np.random.default_rng(3)
+    for count, size in ((60, 64), (64, 64), (5, 8), (17, 8), (1, 8)):
+        images = random.integers(0, 256, [count, 4, 4, 3], dtype=np.uint8)
+        labels = np.arange(count, dtype=np.int32)
+        answer = filled(images.copy(), labels.copy(), size)
+        returns(answer, several(answer, 3), "filled", "three arrays: images, labels, weights")
+        x, y, weights = (np.asarray(part) for part in answer)
+        rows = math.ceil(count / size) * size
+        what = f"{count} examples, batches of {size}"
+        hint = (
+            f"{count} examples fill {rows} rows already"
+            if rows == count
+            else f"the next multiple is {rows}"
+        )
+        for name, part in (("images", x), ("labels", y), ("weights", weights)):
+            expect(len(part) == rows, f"{what}: {name} has {len(part)} rows, but {hint}.")
+        same(x.shape[1:], images.shape[1:], f"{what}: the shape of a picture")
+        kinds = [part.dtype.name for part in (x, y, weights)]
+        same(
+            kinds, ["uint8", "int32", "float32"], f"{what}: the types of images, labels and weights"
+        )
+        message = f"{what}: The sum of the weights is {weights.sum():g}; each of the {count} examples counts once."
+        expect(weights.sum() == count and set(np.unique(weights)) <= {0, 1}, message)
+        real = weights == 1
+        expect(
+            sorted(y[real]) == list(range(count)),
+            f"{what}: those with weight 1 should be the examples, each once.",
+        )
+        message = f"{what}: a picture no longer stands beside its label."
+        expect(np.array_equal(x[real], images[y[real]]), message)
+    return "The batches are whole, and each picture counts once."
+
+
+@todo(
+    "10e",
+    names=("noor.py",),
+    hints=(
+        "Print the path of each variable. Does the pattern fit the path from its beginning to its end?",
+        "A pattern is a regular expression; `.` stands for any character, `.*` for any number of them.",
+        "The path of a momentum joins the names by `_`, not by `/`.",
+    ),
+    why="Keras accepts a pattern that matches nothing, and replicates the variable. Look at what a device holds.",
+)
+def really_split(program: Any) -> str:
+    """What a device holds of kernels and momenta; a step computes what it computes without a distribution."""
+    _keras()
+    text = read_program(program, "noor.py")
+    scope: dict[str, Any] = {"__name__": "noor"}
+    try:
+        exec(compile(text, written(text, "noor.py"), "exec"), scope)
+    except Exception as error:
+        raise Wrong(f"noor.py cannot be read: {failure(error)}") from None
+    expect(callable(scope.get("build")), "noor.py has no build any more: the check calls it.")
+    with _left_as_it_was() as keras:
+        try:
+            model = scope["build"](keras.distribution.list_devices()[:_DEVICES])
+            model.optimizer.build(model.trainable_variables)
+            x = np.ones([16, 64], np.float32)
+            model.train_on_batch(x, x)
+        except Exception as error:
+            raise Wrong(f"build of noor.py fails: {failure(error)}") from None
+        _expect_quarters(model)
+        share = (
+            keras.distribution.distribution()
+            .get_data_layout((64, 64))
+            .backend_layout.shard_shape((64, 64))
+        )
+        expect(
+            share == (32, 64),
+            f"A device gets {list(share)} of a batch [64, 64]: keep the two shares of the batch.",
+        )
+    return "Each core holds a quarter of both kernels and of their momenta."
+
+
+def _expect_quarters(model: Any) -> None:
+    """Raises `Wrong` unless each device holds a quarter of both kernels, and of their momenta."""
+    wanted = {(64, 1024): (64, 256), (1024, 64): (256, 64)}
+    large = [
+        each for each in model.variables + model.optimizer.variables if tuple(each.shape) in wanted
+    ]
+    expect(len(large) == 4, "The model should keep its two layers, and SGD with momentum.")
+    for variable in large:
+        shape = tuple(variable.shape)
+        part = tuple(variable.value.sharding.shard_shape(shape))
+        message = (
+            f"A device holds {list(part)} of {variable.path}, which has the shape {list(shape)}"
+        )
+        expect(part != shape, f"{message}: no pattern matches this path.")
+        expect(part == wanted[shape], f"{message}; it should be {list(wanted[shape])}.")

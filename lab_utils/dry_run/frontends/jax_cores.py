@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lab_utils.dry_run.frontends.jax_calls import leaf_numbers
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
@@ -52,9 +53,12 @@ def comparison(
     jaxpr = traced.jaxpr.jaxpr
     splits = mapped.specs(jaxpr)
     leaves, numbers = _leaves(call, jaxpr)
-    examples = _axis_of_examples(jaxpr, roles, is_pmap)
+    examples, axis = _axis_of_examples(jaxpr, roles, is_pmap), 1 if is_pmap else 0
+    feeds = [
+        n for n in numbers.values() if _has_examples(jaxpr.invars[n].aval, n, roles, examples, axis)
+    ]
     if share > 1:
-        leaves = _smaller(leaves, numbers, roles, examples, axis=1 if is_pmap else 0, share=share)
+        leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
         traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
     values = [leaves[n] for n in sorted(numbers, key=numbers.get)]
     has_values = not any(isinstance(value, jax.ShapeDtypeStruct) for value in values)
@@ -90,17 +94,41 @@ def comparison(
     return Comparison(
         many=many,
         one=one,
-        slots=_slots(traced, roles, is_pmap=is_pmap),
+        slots=_slots(
+            traced, roles, copies(call, jaxpr, roles.state, is_pmap=is_pmap), is_pmap=is_pmap
+        ),
         losses=_losses(traced, roles),
         is_mapped=is_pmap,
         maps=splits is not None,
         has_values=has_values,
+        examples=dict.fromkeys(feeds, axis),
     )
 
 
-def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
-    from lab_utils.dry_run.frontends.jax_calls import leaf_numbers
+def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
+    """The numbers of the arguments of a step that the cores hold alike, each in an array of its own.
 
+    These are the state; and what flax.jax_utils.replicate and its like made, as a learning rate or the
+    weights of classes: its rows are the same. Of shapes, one number a core counts as such.
+    """
+    if not is_pmap:
+        return set()
+    leaves = jax.tree.leaves(call)
+    numbers = leaf_numbers(leaves, len(jaxpr.invars)) or {}
+    alike = {number for leaf, number in numbers.items() if _rows_are_alike(leaves[leaf])}
+    return alike | {argument for argument, _ in state}
+
+
+def _rows_are_alike(value: Any) -> bool:
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return len(value.shape) == 1 and not _jax.is_key(value)
+    rows = _plain(value)
+    if rows.ndim < 1 or len(rows) < 2 or not (rows == rows[:1]).all():
+        return False
+    return rows.ndim == 1 or not _is_constant(rows)  # zeros may stand for examples
+
+
+def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, len(jaxpr.invars))
     if numbers is None:
@@ -205,10 +233,9 @@ def _exported(traced: Any, values: list[np.ndarray]) -> Exported:
     return Exported(blob, mesh, typed)
 
 
-def _slots(traced: Any, roles: Roles, *, is_pmap: bool) -> list[Slot]:
+def _slots(traced: Any, roles: Roles, copies: set[int], *, is_pmap: bool) -> list[Slot]:
     jaxpr = traced.jaxpr.jaxpr
     names = _jax.names(jaxpr)
-    copies = {argument for argument, _ in roles.state} if is_pmap else set()
     labels = mapped.labels(jaxpr, copies, is_pmap=is_pmap)
     has_gradients = any(mapped.GRADIENT in of for of in labels)
     return [

@@ -191,13 +191,14 @@ def _open(jaxpr: Any) -> Any:
 
 
 def arrays_apart(
-    jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool
+    jaxpr: Any, state: list[tuple[int, int]], copies: set[int], *, is_pmap: bool
 ) -> Iterator[tuple[int, int, bool]]:
     """Arrays of the state that cores hold otherwise after a step: the pair of numbers, and whether trained.
 
     Without a gradient in the step all arrays of floats count as trained. Single numbers are left out.
+    `copies` are the numbers of arguments that cores hold alike before it.
     """
-    found = labels(jaxpr, {number for number, _ in state} if is_pmap else set(), is_pmap=is_pmap)
+    found = labels(jaxpr, copies, is_pmap=is_pmap)
     has_gradients = any(GRADIENT in of for of in found)
     for argument, result in state:
         aval = jaxpr.invars[argument].aval
@@ -206,9 +207,11 @@ def arrays_apart(
             yield argument, result, GRADIENT in found[result] or not has_gradients
 
 
-def read(jaxpr: Any, state: list[tuple[int, int]], where: Place, *, is_pmap: bool) -> list[Finding]:
+def read(
+    jaxpr: Any, state: list[tuple[int, int]], copies: set[int], where: Place, *, is_pmap: bool
+) -> list[Finding]:
     """TPU245 for trained arrays that the cores do not join, else TPU246 for statistics; `where`: the step."""
-    apart = list(arrays_apart(jaxpr, state, is_pmap=is_pmap))
+    apart = list(arrays_apart(jaxpr, state, copies, is_pmap=is_pmap))
     trained = [(argument, result) for argument, result, is_trained in apart if is_trained]
     arrays = trained or [(argument, result) for argument, result, _ in apart]
     if not arrays:

@@ -182,9 +182,10 @@ class Module:
                 yield Visit(op, times, name, fused, aside)
                 loop = op.opcode == "while"
                 inner = times * ((loop and self.rounds(op)) or 1)
+                # "call-start": another unit, as a SparseCore that gathers, works beside the core.
                 for key, call in op.calls():
-                    if key != "to_apply" or op.opcode == "call":
-                        within = fused or op.opcode == "fusion"
+                    if key != "to_apply" or op.opcode in ("call", "call-start"):
+                        within = fused or op.opcode in ("fusion", "call-start")
                         yield from walk(call, inner, within, aside or key in ("calls", "condition"))
 
         return walk(self.entry, 1, False, False)
