@@ -116,7 +116,7 @@ def budget(cheapest: Callable) -> Cases:
     """The least cost of those that surely are in time and within the budget, and whose hours are known."""
     steps = 100_000
     small, large = _trial("v6e:1x1", 0.20, 3.0), _trial("v6e:2x4", 0.02, 24.0)
-    other, slow = _trial("v5e:2x4", 0.05, 9.6), _trial("v2:2x2", 0.40, 1.0)
+    other, slow = _trial("v5e:2x4", 0.05, 9.6), _trial("v2:2x2", 0.80, 0.5)
     unknown, short = _trial("v5p:2x2x1", 0.02, 0.1), _trial("v5e:1x1", 0.0005, 0.1)
     full, unpriced = _trial("v5e:2x2", None, 0.1), _trial("v3:2x2", 0.02, None)
     low, high = small.hours(steps)
