@@ -17,6 +17,7 @@ from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import errors
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Mode, Stage
+from lab_utils.dry_run.report import words
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
@@ -295,6 +296,22 @@ def test_an_interrupt_ends_what_runs_beside_the_stage(subject, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         dry_run(None, None, progress=False)
     assert ended == ["train step"]
+
+
+def test_a_topology_that_nobody_names_is_chosen_by_what_computes_the_subject():
+    """v2 drives TPUEstimator; what people with a program of JAX can get is a v5e."""
+    jax = pytest.importorskip("jax")
+    batch = next(iter(examples().batch(64)))
+    subjects = {
+        "v2:2x2 (chosen for TensorFlow)": (lambda x, y: tf.reduce_mean(x["x"]), batch),
+        "v5e:2x4 (chosen for JAX)": (jax.jit(lambda x: x.sum() * 2), jax.numpy.ones([8, 4])),
+    }
+    for said, subject in subjects.items():
+        options = {"stages": ["read"], "progress": False}
+        report = dry_run(*subject, **options)
+        assert said in words.subject_line(report) and said.startswith(report.topology)
+        named = dry_run(*subject, report.topology, **options)
+        assert "chosen for" not in words.subject_line(named) and named.topology == report.topology
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ JUDGED = {
     "no_gradients": ("improve", 1, 512),
     "no_jit": ("loss", 0, 1),
     "accumulated": ("train_step", 11, 256),
+    "explicit_axes": ("descend", 2, 64),
+    "constrained": ("advance", 2, 96),
 }
 
 
@@ -80,6 +82,15 @@ def test_a_program_is_stopped_at_its_step_whose_state_and_batch_are_known(name, 
 # Program, a piece of its text, what stands there instead, and the rule that names it.
 JOIN = 'grad = jax.lax.pmean(grad, "batch")'
 GRADIENTS = "    loss, grads = jax.value_and_grad(loss_fn)(params)\n"
+NNX = """@nnx.jit
+def fit_batch(model, optimizer, x, y):
+    def loss_fn(model):
+        return jnp.mean((model(x) - y) ** 2)
+
+    loss, grads = nnx.value_and_grad(loss_fn)(model)
+    optimizer.update(model, grads)
+    return loss
+"""
 FAULTS = {
     "summed": ("pmap_flax", JOIN, 'grad = jax.lax.psum(grad, "batch")', "TPU403"),
     "never joined": ("pmap_flax", f"    {JOIN}\n", "", "TPU245"),
@@ -137,6 +148,13 @@ FAULTS = {
         "(x @ w - y) ** 2) + jnp.linalg.eigvals(w @ w.T).real.sum())(params",
         "TPU343",
     ),
+    "NNX by jax.jit": ("nnx_trainer", "@nnx.jit", "@jax.jit", "TPU408"),
+    "NNX by jax.jit, without a result": (
+        "nnx_trainer",
+        NNX,
+        NNX.replace("@nnx.jit", "@jax.jit").replace("    return loss\n", ""),
+        "TPU408",
+    ),
     "no update": ("trainer_method", "self.rate * grads", "0 * grads", "TPU408"),
 }
 # The line where it is not the first that is planted.
@@ -159,12 +177,16 @@ def test_a_planted_fault_is_named_with_its_line(fault, run):
         assert "jnp.linalg.eigh" in found.fix and "pure_callback" in found.fix
 
 
-@pytest.mark.parametrize("name", ["pmap_flax", "shard_map_sgd", "linen_state", "accumulated"])
+MAPPED = ("pmap_flax", "shard_map_sgd")
+SPLIT = ("explicit_axes", "constrained")  # by XLA
+
+
+@pytest.mark.parametrize("name", [*MAPPED, *SPLIT, "linen_state", "accumulated"])
 def test_a_right_program_runs_on_virtual_cores_without_a_finding(name, run):
     report = judged(run(name))
     assert report.ready and not report.findings, str(report)
-    mapped = name in ("pmap_flax", "shard_map_sgd")
-    cores = jax.device_count() if mapped else 1
+    mapped = name in MAPPED
+    cores = jax.device_count() if mapped or name in SPLIT else 1
     assert f"3 steps on {cores} virtual core" in report.stages[3].detail
     assert ("compared with one core's" in report.stages[3].detail) is mapped
     losses = [f.value for f in report.stages[3].figures]

@@ -139,7 +139,7 @@ def own_frames(error: BaseException) -> list[Frame]:
 
 def told(error: BaseException) -> str:
     """Type and message of an exception; where AutoGraph and Keras wrapped it, the innermost alone."""
-    text = re.sub(r"\x1b?\[\d+m", "", f"{type(error).__name__}: {error}")
+    text = uncoloured(f"{type(error).__name__}: {error}")
     text = re.split(r"\s*(?:Call arguments|Arguments) received by ", text)[0]
     text = re.sub(r"Exception encountered when calling .*?\)\.\s+", "", text)
     if _AUTOGRAPH not in text:
@@ -149,9 +149,14 @@ def told(error: BaseException) -> str:
     return " ".join(filter(None, lines[kinds[-1] :]))
 
 
+def uncoloured(text: str) -> str:
+    """`text` without a terminal's colours, which Keras puts into its messages."""
+    return re.sub(r"\x1b?\[[\d;]+m", "", text)
+
+
 def without_stacks(error: BaseException) -> str:
     """The message of an exception without the stacks that TensorFlow puts before and after the reason."""
-    text = re.split(r"\n *Original stack trace for ", str(error))[0]
+    text = re.split(r"\n *Original stack trace for ", uncoloured(str(error)))[0]
     text = re.split(r"\n *Node: .*\n|\n<stack traces unavailable>\n", text)[-1]
     return re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
 

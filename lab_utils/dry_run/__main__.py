@@ -96,8 +96,8 @@ def parser() -> argparse.ArgumentParser:
     flag("--step", metavar="NAME", default="", help="the function of a JAX program to judge, where it trains "
          "by several")  # fmt: skip
     flag("--topology", dest="topologies", action="append", metavar="NAME",
-         help="such as v2:2x2, v5e:4x4 (default: v2:2x2); given several times, or as `all`, the step is "
-         "compiled for each, and a table compares them")  # fmt: skip
+         help="such as v5e:4x4 (default: v5e:2x4 for JAX and Keras on JAX, else v2:2x2); given several "
+         "times, or as `all`, the step is compiled for each, and a table compares them")  # fmt: skip
     flag("--largest_batch", action="store_true", help="search for the largest batch a core that fits, and "
          "do nothing else")  # fmt: skip
     flag(
@@ -166,12 +166,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def _read_topologies(flags: argparse.Namespace) -> None:
     """Sets `topology`, the one that is judged, and `compares`: whether a table is asked for instead.
 
+    `topology` is None where nobody named one: what computes the program chooses it.
+
     Raises:
         ValueError: a name or a combination of flags makes no sense.
     """
-    named = flags.topologies or ["v2:2x2"]
+    named = flags.topologies or []
     flags.topologies = list(POPULAR) if named == ["all"] else named
-    flags.topology = flags.topologies[0]
+    flags.topology = next(iter(flags.topologies), None)
     for topology in flags.topologies:
         chips.parse(topology)
     several = len(flags.topologies) > 1
@@ -211,7 +213,8 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
 
     try:
         if flags.main:
-            target = load_main(flags.main, flags.program, chips.cores(flags.topology), flags.step)
+            cores = chips.cores(flags.topology) if flags.topology else chips.DEFAULT_CORES
+            target = load_main(flags.main, flags.program, cores, flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:

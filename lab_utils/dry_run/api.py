@@ -8,7 +8,7 @@ from typing import Any
 
 from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
+from lab_utils.dry_run.frontends.recognise import PlainEstimator, default_topology, workload_of
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.progress import progress as shown
@@ -26,7 +26,7 @@ from lab_utils.runtime import chips
 def dry_run(  # noqa: PLR0913  the public door: each is a named option of the command, too
     subject: Any,
     data: Any,
-    topology: str = "v2:2x2",
+    topology: str | None = None,
     *,
     stages: Iterable[str] = tuple(Stage),
     steps: int = 3,
@@ -51,7 +51,8 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
             a function step(features, labels); or a JAX step, jitted or plain.
         data: its input_fn(params); a tf.data dataset; an example batch (features, labels) or a dataset; or
             the arguments of the JAX step, as arrays or as shapes (frontends/jax_calls.py says how).
-        topology: any name that libtpu knows: "v2:2x2", "v5e:4x4", up to a whole pod.
+        topology: any name that libtpu knows: "v2:2x2", "v5e:4x4", up to a whole pod. Left out, it is chosen
+            by what computes the subject: v5e:2x4 for JAX, v2:2x2 for TensorFlow; the report says so.
         stages: which of trace, read, compile, run and feed.
         steps: how many train steps to run on virtual cores.
         numerics: run these steps also with matmuls as a TPU computes them, and say what that changes.
@@ -83,6 +84,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         raise ValueError(f"limit={limit} must be a positive number of seconds")
     if steps < 1 or not 0 < feed_seconds < math.inf:
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
+    is_chosen, topology = topology is None, topology or default_topology(subject, data)
     cores = chips.cores(topology)
     _tensorflow.forget_conversions()
     try:
@@ -102,7 +104,8 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
-        return refusal(refused.kind, topology, finding, framework=refused.kind)
+        named = None if is_chosen else topology
+        return refusal(refused.kind, named, finding, framework=refused.kind)
     session = Session(workload, topology, cores, steps, feed_seconds, numerics)
     so_far = partial(_so_far, session)
     ticking = shown("starting", so_far) if progress else contextlib.nullcontext(session.say)
@@ -130,6 +133,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         not_judged=[*session.not_judged, *observed.not_judged],
         not_covered=observed.not_covered,
         versions=_versions(),
+        topology_is_chosen=is_chosen,
     )
     report.set_aside(ignore)
     return report
@@ -143,14 +147,18 @@ def _so_far(session: Session) -> str:
     )
 
 
-def refusal(name: str, topology: str, finding: Finding, framework: str = "TPUEstimator") -> Report:
+def refusal(
+    name: str, topology: str | None, finding: Finding, framework: str = "TPUEstimator"
+) -> Report:
     """A report with a single finding, for a port that could not be traced at all.
 
     Raises:
         ValueError: an unknown topology.
     """
+    is_chosen, topology = topology is None, topology or chips.DEFAULTS["TensorFlow"]
     cores = chips.cores(topology)
     report = Report(name, topology, cores, framework=framework, backend="TensorFlow")
+    report.topology_is_chosen = is_chosen
     report.devices, report.not_checked, report.versions = cores, never_checked(), _versions()
     report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [

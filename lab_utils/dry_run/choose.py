@@ -19,7 +19,7 @@ from lab_utils.dry_run import cache as results
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
-from lab_utils.dry_run.frontends.recognise import workload_of
+from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import ChildFailed
 from lab_utils.dry_run.program import Program
@@ -112,7 +112,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
 def largest_batch(
     subject: Any,
     data: Any,
-    topology: str = "v2:2x2",
+    topology: str | None = None,
     *,
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
@@ -125,8 +125,8 @@ def largest_batch(
     largest that fits and the smallest that does not, where the compiler's own figures of memory point.
 
     Args:
-        subject, data, mesh_axes, observed: as dry_run takes them; a JAX step brings its batch in its
-            arguments, so that there is nothing to search.
+        subject, data, topology, mesh_axes, observed: as dry_run takes them; a JAX step brings its batch in
+            its arguments, so that there is nothing to search.
         cache, progress: as compare_topologies.
 
     Returns:
@@ -136,6 +136,7 @@ def largest_batch(
         TypeError, ValueError, CompilerMissing: as compare_topologies.
         InputUnfit, CannotLower: the step cannot be lowered with its own batch.
     """
+    topology = topology or default_topology(subject, data)
     cores = chips.cores(topology)
     workload = workload_of(subject, data, topology=topology, mesh_axes=mesh_axes)
     workload.observed = observed or Observed()

@@ -242,6 +242,7 @@ class Comparison:
         is_mapped: jax.pmap maps it: its arrays have a first axis of cores.
         maps: it holds a function that is mapped over cores, by jax.pmap or jax.shard_map.
         has_values: the values are the program's own, not made up from shapes.
+        examples: the numbers of the arguments that hold examples, and their axis.
     """
 
     many: Exported
@@ -251,3 +252,4 @@ class Comparison:
     is_mapped: bool
     maps: bool
     has_values: bool
+    examples: dict[int, int]

@@ -136,7 +136,7 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
 
     kind = "cannot be checked here" if reason(error) else type(error).__name__
     text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
-    message = textwrap.shorten(reason(error) or text, 1000)
+    message = textwrap.shorten(source.uncoloured(reason(error) or text), 1000)
     where = f"\n  at {place}" if (place := source.place(error)) else ""
     home = f"\n  {name}" if (name := moved(message)) else ""
     return CannotJudge(f"{kind}: {message}{where}{home}{advice}")

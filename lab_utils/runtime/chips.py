@@ -136,6 +136,10 @@ ANNOUNCED = {
 }
 # What people can get: one chip, or one machine's, of each kind that is sold; and v2, for TPUEstimator.
 POPULAR = ("v5e:1x1", "v5e:2x4", "v6e:1x1", "v6e:2x4", "v5p:2x2x1", "tpu7x:2x2x1", "v2:2x2")
+# What a port is judged for where nobody names a topology, by what computes it: v2 is where TPUEstimator and
+# TPUStrategy are known to run; JAX's users get a v5e-8 (Kaggle's, or a machine of eight chips).
+DEFAULTS = {"TensorFlow": "v2:2x2", "JAX": "v5e:2x4"}
+DEFAULT_CORES = 8  # of each of them: a program is run before it is known what computes it
 
 ACCEPTED = (
     "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, tpu7x:2x2x1; the numbers count chips, up "

@@ -135,6 +135,30 @@ def _gradients(snippet: Snippet) -> Port:
     return on_each_core(step)
 
 
+class _TrainState(dict):
+    """What the pages call `state`: parameters, and statistics of the batches."""
+
+    def apply_gradients(self, grads, batch_stats):
+        new = jax.tree.map(lambda p, g: p - 0.1 * g, self["params"], grads)
+        return {"params": new, "batch_stats": batch_stats}
+
+
+def _with_statistics(snippet: Snippet) -> Port:
+    """The block makes the new `state` of a core, of `grads` and `updates`."""
+
+    def step(state, batch):
+        held = {
+            "state": _TrainState(state),
+            "grads": jax.grad(loss_of)(state["params"], *batch),
+            "updates": {"batch_stats": jnp.mean(batch[0].astype(jnp.float32), 0)},
+        }
+        names = _NAMES | {name: functools.partial(held.get, name) for name in held}
+        return snippet.run(names).get("state")
+
+    width = batch()[0].shape[-1]
+    return on_each_core(step, {"params": params(), "batch_stats": shape(width)})
+
+
 def _ids(made: Made) -> tuple:
     ids = shape(64, dtype=jnp.int32)
     return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
@@ -151,6 +175,7 @@ FRAMES = {
     "TPU243": _calls,
     "TPU244": _made_step(_ids),
     "TPU245": _gradients,
+    "TPU246": _with_statistics,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
         _on_batch,

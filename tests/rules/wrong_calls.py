@@ -37,7 +37,7 @@ def training_for_a_quotient_of_steps(wrong):
 def specs_without_steps(wrong):
     estimator = parts.estimator(use_tpu=False)
     train = tf.estimator.TrainSpec(parts.train_input, None if wrong else 100)
-    evaluation = tf.estimator.EvalSpec(parts.eval_input)  # 100 steps, where nothing else is said
+    evaluation = tf.estimator.EvalSpec(parts.eval_input, steps=4)
 
     def main():
         tf.estimator.train_and_evaluate(estimator, train, evaluation)  # <- TPU132

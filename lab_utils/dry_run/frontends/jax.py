@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import Place, place, uncoloured
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
@@ -55,6 +55,10 @@ _ON_THE_HOST = (
     "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
     "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
 )
+_COPIED = (
+    "jax.jit hands the step a copy of a Flax NNX model and of its optimizer, and what the step changes there "
+    "is lost. Compile the step with nnx.jit in place of jax.jit, or return both from it."
+)
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
 
@@ -63,7 +67,7 @@ class NotJax(CannotLower):
 
     def __init__(self, error: Exception, where: Place, hint: str = _BRANCH) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
-        super().__init__(f"{prefix}{error}", where=place(error) or where)
+        super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
         self.hint = hint
 
     def finding(self) -> Finding:
@@ -71,6 +75,14 @@ class NotJax(CannotLower):
         message = str(self)
         facts = {"reason": shortened(message), "hint": self.hint}
         return finding("TPU343", self.where, message=message, **facts)
+
+
+class NothingKept(CannotLower):
+    """The step changes what jax.jit has copied, and returns nothing."""
+
+    def finding(self) -> Finding:
+        """TPU408, as a run would show it."""
+        return _lost(self.where)
 
 
 class JaxWorkload(Workload):
@@ -160,8 +172,12 @@ class JaxWorkload(Workload):
         return new or _batch(traced.jaxpr.jaxpr, held)
 
     def _traced(self, step: Callable, call: tuple) -> Any:
+        precision = (
+            self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
+        )
         try:
-            traced = jax_calls.trace(step, call)
+            with jax.default_matmul_precision(precision):
+                traced = jax_calls.trace(step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
             if self.is_pmap and jax.device_count() < cores:
@@ -175,6 +191,8 @@ class JaxWorkload(Workload):
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         if not _jax.computes(traced.jaxpr.jaxpr):
+            if jax_calls.loses_updates(step, call):
+                raise NothingKept(NOTHING_COMPUTED, where=self.where)
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
 
@@ -211,6 +229,8 @@ class JaxWorkload(Workload):
         _, arguments = self._first_call()
         copies = jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
         findings += read_mapped.read(jaxpr, self.state, copies, self.where, is_pmap=self.is_pmap)
+        if not self.state and jax_calls.loses_updates(*self.calls[0]):
+            findings.append(_lost(self.where))
         return findings, list(self._not_read())
 
     def _not_read(self) -> Iterator[str]:
@@ -337,6 +357,10 @@ def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
         array.dtype,
         trainable=state and "float" in array.dtype,
     )
+
+
+def _lost(where: Place) -> Finding:
+    return finding("TPU408", where, steps=1, hint=_COPIED)
 
 
 def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:

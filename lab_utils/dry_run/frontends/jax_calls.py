@@ -95,6 +95,20 @@ def statics(step: Callable, call: tuple) -> list[Any]:
     return []
 
 
+def loses_updates(step: Callable, call: tuple) -> bool:
+    """Whether jax.jit takes an optimizer of Flax NNX: it hands the step a copy, as nnx.jit does not.
+
+    What the step changes in it is lost, where it does not return it.
+    """
+    nnx = sys.modules.get("flax.nnx")
+    inner, bound, keywords = unbound(step)
+    if not nnx or not hasattr(inner, "trace") or hasattr(inner, "jitted_fn"):
+        return False
+    return any(
+        isinstance(argument, nnx.Optimizer) for argument in (*bound, *call, *keywords.values())
+    )
+
+
 def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Whether a call computes gradients: it then is a step of training, or a part of one.
 

@@ -53,9 +53,12 @@ def comparison(
     jaxpr = traced.jaxpr.jaxpr
     splits = mapped.specs(jaxpr)
     leaves, numbers = _leaves(call, jaxpr)
-    examples = _axis_of_examples(jaxpr, roles, is_pmap)
+    examples, axis = _axis_of_examples(jaxpr, roles, is_pmap), 1 if is_pmap else 0
+    feeds = [
+        n for n in numbers.values() if _has_examples(jaxpr.invars[n].aval, n, roles, examples, axis)
+    ]
     if share > 1:
-        leaves = _smaller(leaves, numbers, roles, examples, axis=1 if is_pmap else 0, share=share)
+        leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
         traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
     values = [leaves[n] for n in sorted(numbers, key=numbers.get)]
     has_values = not any(isinstance(value, jax.ShapeDtypeStruct) for value in values)
@@ -98,6 +101,7 @@ def comparison(
         is_mapped=is_pmap,
         maps=splits is not None,
         has_values=has_values,
+        examples=dict.fromkeys(feeds, axis),
     )
 
 

@@ -41,6 +41,12 @@ MODULES = tuple(_MAKERS)
 _ACCELERATORS = ("tpu", "gpu", "cuda")
 
 
+def _precision() -> str | None:
+    import jax
+
+    return jax.config.jax_default_matmul_precision
+
+
 @dataclass
 class Step:
     """A function that may be the program's step, and its calls so far.
@@ -54,6 +60,7 @@ class Step:
         calls: the first few, (positional, keyword) arguments each.
         pairs: by the number of an array among the arguments, the number of the result that comes back as it.
         new: the numbers of arrays that are others in each call and no results: the batch.
+        precision: of matmuls, as jax.default_matmul_precision has it where the step is first called.
     """
 
     function: Any
@@ -64,6 +71,7 @@ class Step:
     calls: list[tuple[tuple, dict]] = field(default_factory=list)
     pairs: dict[int, int] = field(default_factory=dict)
     new: set[int] = field(default_factory=set)
+    precision: str | None = field(default_factory=_precision)
     given: list[Any] = field(default_factory=list, repr=False)  # the results of the last call
 
     @property

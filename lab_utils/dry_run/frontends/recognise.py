@@ -15,6 +15,7 @@ from lab_utils.dry_run.private import process
 from lab_utils.dry_run.trace.blame import argument
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
+from lab_utils.runtime import chips
 
 _JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
 HOW = (
@@ -35,6 +36,13 @@ class PlainEstimator(TypeError):
         if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
             self.where = Place(text=f"the {self.kind} handed to the dry run")
         super().__init__(f"{HOW}; this is of class {self.kind}")
+
+
+def default_topology(subject: Any, data: Any) -> str:
+    """What `subject` is judged for where nobody names a topology: what its users can get."""
+    package = _keras_of(subject)
+    in_jax = _backend_of(package) == "jax" if package else is_jax(subject, data)
+    return chips.DEFAULTS["JAX" if in_jax else "TensorFlow"]
 
 
 def workload_of(
@@ -60,7 +68,7 @@ def workload_of(
             raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
         raise PlainEstimator(subject)
     if package := _keras_of(subject):
-        backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+        backend = _backend_of(package)
         if backend == "jax":
             return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
         if backend != "tensorflow":
@@ -98,6 +106,11 @@ def _keras_of(subject: Any) -> str:
         cls.__module__.split(".")[0] for cls in type(subject).__mro__ if cls.__name__ == "Model"
     )
     return next((name for name in packages if name in ("keras", "tf_keras")), "")
+
+
+def _backend_of(package: str) -> str:
+    """What computes the models of a Keras package."""
+    return sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
 
 
 def is_jax(subject: Any, data: Any) -> bool:

@@ -204,7 +204,7 @@ def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str
     for output, cores in zip(outputs, results, strict=True):
         arrays = [np.asarray(core) for core in cores]
         if output["role"] == "loss":
-            report["losses"] = [float(array) for array in arrays]
+            report["losses"] = [float(np.mean(array)) for array in arrays]
         if output["role"] != "variable":
             continue
         digests = [hashlib.sha256(array.tobytes()).hexdigest()[:16] for array in arrays]

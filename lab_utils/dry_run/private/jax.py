@@ -153,12 +153,25 @@ def _argument_devices(traced: Any) -> Iterator[int]:
     for sharding in traced._params.get("in_shardings") or ():
         if isinstance(sharding, jax.sharding.Sharding):
             yield len(sharding.device_set)
+    for variable in traced.jaxpr.jaxpr.invars:
+        if explicit := _explicit(variable.aval):
+            yield explicit.mesh.size
+
+
+def _explicit(aval: Any) -> Any:
+    """The sharding that is a part of an array's type, on a mesh of explicit axes; None without one."""
+    sharding = getattr(aval, "sharding", None)
+    return sharding if sharding is not None and sharding.mesh.size > 1 else None
 
 
 def _meshes(jaxpr: Any) -> Iterator[Any]:
     for equation in jaxpr.eqns:
         if equation.primitive.name == "shard_map":
             yield equation.params["mesh"]
+        if equation.primitive.name == "sharding_constraint":
+            sharding = equation.params["sharding"]
+            if isinstance(sharding, jax.sharding.NamedSharding):
+                yield sharding.mesh
         for value in equation.params.values():
             for part in value if isinstance(value, tuple | list) else (value,):
                 body = getattr(part, "jaxpr", part)
@@ -218,10 +231,16 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
             for array, impl in zip(arrays, impls, strict=True)
         ]
         results = jax.core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *whole)
-        return [jax.random.key_data(each) if is_key(each) else each for each in results]
+        return [  # of a constant, a number of Python
+            jax.random.key_data(each) if is_key(variable.aval) else each
+            for each, variable in zip(results, jaxpr.jaxpr.outvars, strict=True)
+        ]
 
-    shapes = [jax.ShapeDtypeStruct(*_numbers(variable.aval)) for variable in variables]
     shardings = _export_shardings(traced)
+    shapes = [
+        jax.ShapeDtypeStruct(*_numbers(variable.aval), sharding=sharding)
+        for variable, sharding in zip(variables, shardings or [None] * len(variables), strict=True)
+    ]
     options = {"in_shardings": shardings} if shardings else {}
     step = jax.jit(of_arrays, **options)
     blob = jax.export.export(step, platforms=["cpu"])(*shapes).serialize()
@@ -239,6 +258,9 @@ def _export_shardings(traced: Any) -> tuple[Any, ...]:
     given = traced._params.get("in_shardings") or ()
     named = [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
     named = named if len(named) == len(variables) else [None] * len(variables)
+    named = [
+        each or _explicit(variable.aval) for each, variable in zip(named, variables, strict=True)
+    ]
     meshes = [each.mesh for each in named if each] or list(_meshes(traced.jaxpr.jaxpr))
     if not meshes or meshes[0].size == 1:
         return ()
@@ -247,7 +269,7 @@ def _export_shardings(traced: Any) -> tuple[Any, ...]:
         devices = np.array(jax.devices()[: mesh.size]).reshape(tuple(mesh.shape.values()))
         mesh = jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
     copies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    return tuple(each or copies for each in named)
+    return tuple(jax.sharding.NamedSharding(mesh, each.spec) if each else copies for each in named)
 
 
 def is_key(aval: Any) -> bool:
@@ -340,6 +362,25 @@ def hlo_of(stablehlo: str) -> bytes:
     convert = xla_client._xla.mlir.mlir_module_to_xla_computation
     computation = convert(stablehlo, use_tuple_args=False, return_tuple=True)
     return computation.as_serialized_hlo_module_proto()
+
+
+@dataclass(frozen=True)
+class Module:
+    """A serialized HloModuleProto, the numbers of the arguments that it takes, and its number of results."""
+
+    hlo: bytes
+    kept: list[int]
+    results: int
+
+
+def module_of(blob: bytes) -> Module:
+    """What `exported` serialized, as a module.
+
+    It may be compiled for a single device, where the shardings in it mean nothing.
+    """
+    step = jax.export.deserialize(bytearray(blob))
+    hlo = hlo_of(step.mlir_module())
+    return Module(hlo, list(step.module_kept_var_idx), len(step.out_avals))
 
 
 def compile_partitioned(stablehlo: str, devices: list[Any]) -> Any:

@@ -61,6 +61,7 @@ class Outcome:
     part, which limits what ready means.
     `subject` says what was judged, `framework` what it is written with, `backend` what computes it, and
     `devices` how many cores take part (None: not known); `versions` holds the versions that took part.
+    `topology_is_chosen` says that nobody named the topology: it is the default of the backend.
     `numerics` is there where the steps were also run with a TPU's matmuls.
     """
 
@@ -79,6 +80,7 @@ class Outcome:
     backend: str = ""
     devices: int | None = None
     numerics: Numerics | None = None
+    topology_is_chosen: bool = False
 
     @property
     def ready(self) -> bool:

@@ -270,6 +270,8 @@ def subject_line(report: Outcome) -> str:
 
 def _cores(report: Outcome) -> str:
     whole = f"{counted(report.cores, 'core')} of {report.topology}"
+    if report.topology_is_chosen:
+        whole += f" (chosen for {report.backend})"
     if report.backend and report.devices is None:
         return f"not lowered for the {whole}"
     return whole if report.devices in (None, report.cores) else f"{report.devices} of the {whole}"

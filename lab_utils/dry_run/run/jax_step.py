@@ -17,7 +17,7 @@ from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, NoRo
 from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import words
+from lab_utils.dry_run.run import jax_numerics, words
 from lab_utils.dry_run.session import Session, Skip
 
 # Random numbers and statistics of each core's own examples make an update about as large as one core's;
@@ -44,7 +44,10 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
     before = " (from the cache: the same program and values)" if cached else ""
     cores = counted(comparison.many.cores, "virtual core")
     summary = f"{counted(len(many), 'step')} on {cores}{before}"
-    return f"{summary}; {_said(session, comparison)}"
+    said = [f"{summary}; {_said(session, comparison)}"]
+    if session.on_tpu:
+        said += jax_numerics.carry_out(session, program, comparison, len(many))
+    return ". ".join(said)
 
 
 def _said(session: Session, comparison: Comparison) -> str:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.common.figures import rounded
+from lab_utils.common.figures import Figure, Kind, rounded
 from lab_utils.common.source import Place
 from lab_utils.dry_run.graphs import of_gradient
 from lab_utils.dry_run.program import Api, Program
 from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.precision import as_on_tpu, products
+from lab_utils.dry_run.run.precision import as_on_tpu, lines, products
+from lab_utils.dry_run.session import Session
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -41,6 +42,12 @@ HINTS = {
     ),
 }
 HINTS[Api.STRATEGY] = HINTS[Api.ESTIMATOR]
+HINTS[Api.KERAS_JAX] = (
+    'Ask for more passes there: with jax.default_matmul_precision("highest"): around the lines; or subtract '
+    "what is common before the product: sums outside matmuls are float32 on a TPU."
+)
+# What the rounding is compared with.
+ORDER, DRAWN = "another order of the examples", "another draw of examples from the batch"
 
 
 def variants(program: Program, batches: list[Batch]) -> list[tuple[Program, list[Batch]]]:
@@ -103,8 +110,17 @@ def _end(losses: list[float]) -> float:
     return sum(last) / len(last)
 
 
-def summary(found: Numerics) -> str:
-    """How far the rounding takes loss and weights from float32, beside another order of the examples."""
+def tell(session: Session, found: Numerics, noise: str = ORDER) -> str:
+    """Puts the losses into the session; returns how far the rounding takes loss and weights from float32."""
+    session.numerics = found
+    session.result.figures += [
+        Figure(f"the same with a TPU's matmuls, step {number}", loss, "", Kind.MEASURED)
+        for number, loss in enumerate(found.tpu_losses, 1)
+    ]
+    return _summary(found, noise)
+
+
+def _summary(found: Numerics, noise: str) -> str:
     if not found.losses and found.tpu_weights is None:
         return (
             "Nothing shows what a TPU's matmuls do: the step returns no loss, and trains nothing."
@@ -113,7 +129,7 @@ def summary(found: Numerics) -> str:
     on_tpu += [(found.tpu_weights, found.other_weights)] if found.tpu_weights is not None else []
     within = all(tpu <= other for tpu, other in on_tpu)
     return (
-        f"With a TPU's matmuls {_off(found, 0)}; with the examples in another order {_off(found, 1)}: the "
+        f"With a TPU's matmuls {_off(found, 0)}; with {noise} {_off(found, 1)}: the "
         f"rounding is {'within' if within else 'beyond'} the steps' own noise."
     )
 
@@ -132,13 +148,14 @@ def with_a_line_exact(program: Program) -> dict[Place, Program]:
 
     Those of its gradients, too. At most _MOST_LINES, in the program's order.
     """
-    lines: dict[Place, set[str]] = {}
+    at_line: dict[Place, set[str]] = {}
+    named = lines(program.hlo)
     for name, op in products(program.hlo).items():
-        place = program.origin.place_of(_forward(op))
-        lines.setdefault(place, set()).add(name)
-    chosen = list(filter(None, lines))[:_MOST_LINES]
+        place = named[name] or program.origin.place_of(_forward(op))
+        at_line.setdefault(place, set()).add(name)
+    chosen = list(filter(None, at_line))[:_MOST_LINES]
     return {
-        place: replace(program, hlo=as_on_tpu(program.hlo, frozenset(lines[place])))
+        place: replace(program, hlo=as_on_tpu(program.hlo, frozenset(at_line[place])))
         for place in chosen
     }
 
@@ -155,6 +172,7 @@ def _forward(op: str) -> str:
     return gradient.rpartition("/")[0] or op
 
 
-def finding_of(what: str, program: Program, place: Place) -> Finding:
+def finding_of(what: str, program: Program, place: Place, noise: str = ORDER) -> Finding:
     """TPU409, for what `hurt` says."""
-    return finding("TPU409", place or program.where, what=what, hint=HINTS[program.api])
+    facts = {"what": what, "noise": noise[0].upper() + noise[1:], "hint": HINTS[program.api]}
+    return finding("TPU409", place or program.where, **facts)

@@ -11,8 +11,10 @@ v2 and v5e). tests/benchmarks/numerics.py compares with what people published fr
 import itertools
 import math
 from collections.abc import Iterator
+from traceback import FrameSummary
 from typing import Any
 
+from lab_utils.common.source import Place, place_of_stack
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 
 _EXPONENT_BITS, _MANTISSA_BITS = 8, 7  # of a bfloat16
@@ -47,6 +49,27 @@ def products(hlo: bytes) -> dict[str, str]:
     module = _tensorflow.hlo_module(hlo)
     found = (op for computation in module.computations for op in _rounded(computation))
     return {op.name: op.metadata.op_name for op in found}
+
+
+def lines(hlo: bytes) -> dict[str, Place]:
+    """The learner's line of each of `products`; NOWHERE where the module has no stacks, as of TensorFlow."""
+    module = _tensorflow.hlo_module(hlo)
+    found = (op for computation in module.computations for op in _rounded(computation))
+    index = module.stack_frame_index
+    return {op.name: place_of_stack(_stack(index, op.metadata.stack_frame_id)) for op in found}
+
+
+def _stack(index: Any, number: int) -> list[FrameSummary]:
+    """The frames of a stack, outermost first. In the tables of a module numbers count from 1; 0 is none."""
+    frames = []
+    while number:
+        frame = index.stack_frames[number - 1]
+        where = index.file_locations[frame.file_location_id - 1]
+        file = index.file_names[where.file_name_id - 1]
+        function = index.function_names[where.function_name_id - 1].rpartition(".")[2]
+        frames.append(FrameSummary(file, where.line, function, lookup_line=False))
+        number = frame.parent_frame_id
+    return frames[::-1]
 
 
 def without_a_seed(hlo: bytes) -> str:

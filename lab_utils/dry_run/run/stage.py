@@ -91,12 +91,7 @@ def _told(session: Session, ran: VirtualRun, plan: Plan) -> str:
     ]
     session.not_checked += ran.not_compared
     if session.on_tpu and ran.numerics:
-        session.numerics = ran.numerics
-        session.result.figures += [
-            Figure(f"the same with a TPU's matmuls, step {number}", loss, "", Kind.MEASURED)
-            for number, loss in enumerate(ran.numerics.tpu_losses, 1)
-        ]
-        ran.notes.append(numerics.summary(ran.numerics))
+        ran.notes.append(numerics.tell(session, ran.numerics))
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
     return " ".join([summary, *ran.notes])

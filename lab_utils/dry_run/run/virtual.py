@@ -73,7 +73,7 @@ def running(
             if result.numerics and (what := numerics.hurt(result.numerics)):
                 if progress:
                     progress("looking for the line whose rounding does it")
-                line = _culprit(program, batches, result.numerics)
+                line = culprit(program, batches, result.numerics)
                 result.findings.append(numerics.finding_of(what, program, line))
             return result
 
@@ -91,7 +91,7 @@ def _beside(
     return [(one_core, whole)]
 
 
-def _culprit(program: Program, batches: list[Batch], found: Numerics) -> Place:
+def culprit(program: Program, batches: list[Batch], found: Numerics) -> Place:
     """The line that only needs float32 matmuls, for all to be well; NOWHERE if it is not a single one."""
     tried = numerics.with_a_line_exact(program)
     programs = [program, *tried.values()]

@@ -131,7 +131,6 @@ MESSAGES = (
         because_of="TPU201",
     ),
     # TPUEstimator's own padding got more examples than it asked for.
-    Message("TPU199", "pad_single_tensor", facts=clues.other, because_of="TPU214"),
     *SETTINGS,
     Message("TPU110", r"must have type ?`?TPUEstimatorSpec", facts=clues.mode),
     Message("TPU111", r"should preserve batch size dimension, but got scalar", facts=clues.scalar),
@@ -170,6 +169,7 @@ MESSAGES = (
         facts=lambda *_: {"source": "input_fn"},
         where=clues.at_input(blame.SPARSE),
     ),
+    Message("TPU199", "pad_single_tensor", facts=clues.other, because_of="TPU214"),
     Message(
         "TPU119",
         r"'string'> is not a supported TPU infeed type|data type for TPU: string",
