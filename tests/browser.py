@@ -84,7 +84,12 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        async def close() -> (
+            None
+        ):  # asks for the current loop, which another test may have taken away
+            self._socket.close()
+
+        self._loop.run_until_complete(close())
         self._loop.close()
         self._process.kill()
         self._process.wait()

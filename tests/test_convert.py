@@ -243,5 +243,5 @@ def test_a_manifest_that_lost_a_class_is_refused(data):
     path = data.out / "manifest.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content | {"labels": content["labels"][:-1]}))
-    with pytest.raises(ManifestError, match="train counts other classes than labels"):
+    with pytest.raises(ManifestError, match="train counts classes that labels lacks"):
         read_manifest(str(data.out))

@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from lab_utils.check import sources, todos
+from lab_utils.common import interrupts
 from lab_utils.teach import pages
 from lab_utils.teach.grade import page, runs, submissions
 from lab_utils.teach.grade.__main__ import main
@@ -367,7 +368,7 @@ def rows_of(path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_was_graded_is_written_where_grading_ends_early(number, klass, monkeypatch, request):
-    # A shell's job in the background ignores SIGINT, and main() hears the others as Ctrl-C.
+    # A shell's job in the background ignores SIGINT; a command hears the others as Ctrl-C.
     for each, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGTERM, signal.SIG_DFL),
@@ -375,6 +376,7 @@ def test_what_was_graded_is_written_where_grading_ends_early(number, klass, monk
     ):
         before = signal.signal(each, handler)
         request.addfinalizer(lambda each=each, before=before: signal.signal(each, before))
+    interrupts.as_ctrl_c()
     output = klass.parent / "grades.csv"
 
     def grade(submission, _):

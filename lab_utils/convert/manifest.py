@@ -119,8 +119,8 @@ def read_manifest(folder: str) -> Manifest:
             for name, split in content["splits"].items()
         }
         for name, split in splits.items():
-            if list(split.per_class) != labels:
-                raise ValueError(f"{name} counts other classes than labels has")
+            if not set(split.per_class) <= set(labels):
+                raise ValueError(f"{name} counts classes that labels lacks")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
