@@ -20,7 +20,7 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
-from lab_utils.dry_run.frontends import keras_jax_lines as lines
+from lab_utils.dry_run.frontends import keras_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
