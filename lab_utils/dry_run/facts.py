@@ -277,11 +277,7 @@ class DatasetFacts(Facts):
     @fact
     def unsized(self) -> data.LastBatch | None:
         """The batches, where their size is not fixed."""
-        specs = [
-            spec for spec in tf.nest.flatten(self.dataset.element_spec) if hasattr(spec, "shape")
-        ]
-        is_fixed = all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
-        return None if is_fixed else self.last_batch
+        return None if data.has_one_size(self.dataset) else self.last_batch
 
     @fact
     def batches(self) -> float | None:
