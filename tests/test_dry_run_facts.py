@@ -6,11 +6,12 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
+from lab_utils.dry_run.engine import RULES, Facts, apply_rules, fact, rule
 from lab_utils.dry_run.facts import EstimatorFacts
 from lab_utils.dry_run.read import stage as read  # noqa: F401  registers the rules
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.trace import stage as trace  # noqa: F401
+from lab_utils.dry_run.unavailable import Unavailable
 
 INPUT = reader((ROWS, CLASSES))
 FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstance(value, fact))

@@ -70,7 +70,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     Raises:
         TypeError: as dry_run.
         ValueError: an unknown topology, or prices that are none.
-        CompilerMissing: jax or libtpu is not installed here.
+        Unavailable: jax or libtpu is not installed here.
     """
     for topology in topologies:
         chips.parse(topology)
@@ -133,7 +133,7 @@ def largest_batch(
         the trials by batch; its `best` has the most examples a second of those that fit.
 
     Raises:
-        TypeError, ValueError, CompilerMissing: as compare_topologies.
+        TypeError, ValueError, Unavailable: as compare_topologies.
         InputUnfit, CannotLower: the step cannot be lowered with its own batch.
     """
     topology = topology or default_topology(subject, data)

@@ -14,13 +14,14 @@ import numpy as np
 from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Unavailable, rule
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 

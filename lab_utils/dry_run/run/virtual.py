@@ -42,7 +42,7 @@ def running(
         what waits for them and judges them.
 
     Raises:
-        CompilerMissing: jax is not installed here.
+        Unavailable: jax is not installed here.
     """
     result = VirtualRun()
     epochs = _epochs(program, steps)
