@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from lab_utils.common.source import place, without_stacks
+from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
@@ -155,6 +155,14 @@ class Session:
         cause = next((old.rule for old in at_line), "")
         self.add([replace(finding, because_of=cause)])
         return Status.FAILED, detail
+
+
+def unique(findings: list[Finding]) -> list[Finding]:
+    """The findings, each rule once at a line, though several modes and several of its ops raise it."""
+    first: dict[tuple[str, Place], Finding] = {}
+    for item in findings:
+        first.setdefault((item.rule, item.place.source_line), item)
+    return list(first.values())
 
 
 def leaves_room(program: Program) -> bool:

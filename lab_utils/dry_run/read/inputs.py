@@ -456,7 +456,7 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
 
 
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
-def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding]:
+def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
 
     It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
