@@ -26,6 +26,7 @@ _NO_BOUND, _LOOP_STATE = (
     "fixed tensor list size",
     "Input and output shapes of loop body do not match",
 )
+_LONGEST = 300  # characters of a message
 _STATIC = "Use a static size: a fixed maxlen, k or length with padding and a mask."
 _BOUND = (
     "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N), or in a loop "
@@ -44,11 +45,11 @@ _SIZE_FROM_DATA = (
 )
 
 
-def shortened(message: str, most: int = 300) -> str:
-    """A message on one line without the stack that it ends in, at most so long; cut between two words."""
+def shortened(message: str) -> str:
+    """A message on one line without the stack that it ends in, cut between two words where it is long."""
     text = re.split(r" Stack trace for op definition| \[\[\{\{node ", " ".join(message.split()))[0]
     text = text.rstrip(".")
-    return textwrap.shorten(text, most, placeholder=" [...]") if len(text) > most else text
+    return textwrap.shorten(text, _LONGEST, placeholder=" [...]") if len(text) > _LONGEST else text
 
 
 class CannotLower(Exception):
