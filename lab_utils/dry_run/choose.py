@@ -20,7 +20,7 @@ from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import ChildFailed
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import progress as shown
@@ -134,7 +134,7 @@ def largest_batch(
 
     Raises:
         TypeError, ValueError, Unavailable: as compare_topologies.
-        InputUnfit, CannotLower: the step cannot be lowered with its own batch.
+        CannotLower: the step cannot be lowered with its own batch.
     """
     topology = topology or default_topology(subject, data)
     cores = chips.cores(topology)
@@ -209,7 +209,7 @@ def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Progra
     """The train step for so many cores, or why there is none."""
     try:
         return workload.lower(cores, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         return first_line(error)
 
 

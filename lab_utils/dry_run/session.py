@@ -115,7 +115,7 @@ class Session:
 
         Raises:
             Skip: its graph could not be built.
-            CannotLower, InputUnfit: it cannot be lowered.
+            CannotLower: it cannot be lowered.
         """
         mode = mode or self.mode
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
@@ -129,19 +129,19 @@ class Session:
             batch = self.program().global_batch if trace and not trace.global_batch else None
             try:
                 self._programs[mode] = self.workload.lower(self.cores, mode, batch)
-            except (CannotLower, InputUnfit) as error:
+            except CannotLower as error:
                 self._programs[mode] = error
         program = self._programs[mode]
         if isinstance(program, Exception):
             raise program
         return program
 
-    def cannot_lower(self, mode: Mode, error: CannotLower | InputUnfit) -> tuple[Status, str]:
+    def cannot_lower(self, mode: Mode, error: CannotLower) -> tuple[Status, str]:
         """Status and detail of a stage whose step cannot be lowered; its finding is added.
 
         What an earlier stage said of the same line is not said again.
         """
-        if isinstance(error, InputUnfit):  # our own words, which end with what to do
+        if isinstance(error, InputUnfit):
             return Status.FAILED, f"the {mode} step cannot be lowered: {error}"
         detail = f"the {mode} step cannot be lowered: {first_line(error)}"
         if error.only_here:

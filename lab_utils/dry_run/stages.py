@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.feed import stage as feed
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import TookTooLong
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Stage, StageResult, Status
@@ -74,7 +74,7 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
     except TookTooLong as error:
         result.detail = str(error)
         session.not_judged.append(f"the train step, which was {error}")
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         result.status, result.detail = session.cannot_lower(session.mode, error)
     except KeyboardInterrupt:
         raise

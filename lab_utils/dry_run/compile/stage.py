@@ -13,7 +13,7 @@ from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.compile.figures import Compiled, add_figures, by_line, of_collectives
 from lab_utils.dry_run.compile.findings import findings_of, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import Progress
 from lab_utils.dry_run.program import Program
@@ -50,7 +50,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         for mode in session.modes_to_compile():
             try:
                 program = session.program(mode)
-            except (CannotLower, InputUnfit) as error:
+            except CannotLower as error:
                 if mode is session.mode:
                     raise
                 outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))

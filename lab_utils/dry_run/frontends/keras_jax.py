@@ -283,7 +283,7 @@ class KerasJaxWorkload(JaxWorkload):
         try:
             findings += self._of_model(cores)
             of_jaxpr, _ = super().read(traces, cores)
-        except (CannotLower, InputUnfit) as error:
+        except CannotLower as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
             if not findings and not refused:
                 raise

@@ -53,7 +53,7 @@ def shortened(message: str) -> str:
 
 
 class CannotLower(Exception):
-    """XLA has no program for this step.
+    """There is no program for this step.
 
     `op_type` and `where` name the op and the learner's line, empty where the error names none.
     `only_here` says that a TPU would take it: the limit is that of this machine's TensorFlow.
@@ -92,10 +92,10 @@ class StepRaised(CannotLower):
         return finding("TPU199", self.where, message=message, **facts)
 
 
-class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide.
+class InputUnfit(CannotLower, ValueError):
+    """The batches cannot be fed to cores: a shape is not fixed, or does not divide.
 
-    Or nothing is computed from them.
+    Or nothing is computed from them. The message is our own, and ends with what to do.
     """
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Comparison, Program, Role
@@ -118,7 +118,7 @@ def _comparison(session: Session, program: Program) -> Comparison:
         share *= 2
     try:
         comparison = session.workload.comparison(share)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         raise Unavailable(first_line(error)) from error
     if share > 1:
         session.not_checked.append(
@@ -176,11 +176,11 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
         else:
             many = many or workload.lower(plan.cores, batch=batch)
             one = workload.lower(1, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
     try:
         many = many or workload.lower(plan.cores, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
         raise (Unavailable if fewer else Skip)(reason) from error
     groups = max(many.named_cores, program.named_cores)
