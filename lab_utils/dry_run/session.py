@@ -111,7 +111,7 @@ class Session:
         return list(dict.fromkeys([self.mode, *(mode for mode in traced if mode is Mode.EVAL)]))
 
     def program(self, mode: Mode | None = None) -> Program:
-        """The lowered step of `mode`, or the first, lowered once; so with the error where it cannot be.
+        """Returns the lowered step of `mode`, or of the first mode. It is lowered once, and an error is kept, too.
 
         Raises:
             Skip: its graph could not be built.

@@ -32,7 +32,7 @@ STAGES = {
 
 
 def carry_out(session: Session, stages: Collection[Stage], say: Callable[[str], None]) -> None:
-    """Carries out the stages that are wanted; whatever becomes of each stands in the session's results.
+    """Carries out the stages that are wanted, and puts what became of each into the session's results.
 
     `say` is told what goes on.
     """

@@ -1,4 +1,4 @@
-"""What of a dataset no TPU accepts, and the line of the mapped function that brings it in."""
+"""Finds what no TPU accepts of a dataset, and the line of the mapped function that brings it in."""
 
 import itertools
 import math
