@@ -111,7 +111,7 @@ class Session:
         return list(dict.fromkeys([self.mode, *(mode for mode in traced if mode is Mode.EVAL)]))
 
     def program(self, mode: Mode | None = None) -> Program:
-        """Returns the lowered step of `mode`, or of the first mode. It is lowered once, and an error is kept, too.
+        """Returns the step of `mode`, or of the first mode, lowered. That is done once, and an error is kept.
 
         Raises:
             Skip: its graph could not be built.
