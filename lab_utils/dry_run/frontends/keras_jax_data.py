@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from lab_utils.dry_run.elsewhere import Elsewhere
-from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
@@ -160,6 +159,8 @@ class FitData:
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
         if hasattr(self.x, "element_spec"):
+            from lab_utils.dry_run.frontends.datasets import rest_of_dataset  # imports TensorFlow
+
             return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:

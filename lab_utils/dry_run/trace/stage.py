@@ -4,10 +4,9 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run.elsewhere import Elsewhere, reason
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.session import Session, Skip, at
-from lab_utils.dry_run.trace import calls, hooks, messages
 
-# Whose rules are registered by their import.
-MODULES = (calls, messages, hooks)
+# Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
+MODULES = ("calls", "messages", "hooks")
 
 
 def carry_out(session: Session) -> str:
@@ -20,7 +19,7 @@ def carry_out(session: Session) -> str:
     traces = session.traces()
     if not traces:
         raise Skip("the step of this program is traced when it is compiled")
-    session.add(_once(session.apply_rules()))
+    session.add(_once(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(
