@@ -12,7 +12,7 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
-from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
+from lab_utils.dry_run.read import unsupported  # noqa: F401  registers its rules
 from lab_utils.dry_run.read.inputs import rest_of_dataset
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
