@@ -9,10 +9,9 @@ from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.errors import printable
 
 _ENGINES = """\
-Every flag that is not listed here goes to Beam and to its engine, such as --runner DaskRunner
---dask_client_address tcp://HOST:8786, or --runner DataflowRunner --project P --region R. Workers on other
-machines need all files in a bucket, or in folders that all machines share under the same paths; README and
-lab_utils/convert/engines.md have whole commands.
+Every flag that is not listed here goes to Beam and to its engine, such as --runner DataflowRunner
+--project P --region R. Workers on other machines need all files in a bucket, or in folders that all machines
+share under the same paths; lab_utils/convert/engines.md has whole commands.
 """
 _REQUIRED = {
     "train_csv": "rows path,label without a header; paths are absolute, relative to the CSV, or gs://...",
