@@ -132,6 +132,7 @@ FRAMES = {
     ),
     "TPU230": frames.fitted,
     "TPU232": frames.dataset_of_keras,
+    "TPU235": frames.dataset_of_keras,
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU302": {

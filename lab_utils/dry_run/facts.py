@@ -32,6 +32,7 @@ class EstimatorFacts(Facts):
         steps: those of one call of the mode, None where they are not known.
         source_of_data: what the mode's data come from, in words.
         unsized: the batches whose size is not fixed, if there are any.
+        open_end: see DatasetFacts.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
@@ -58,6 +59,7 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.unsized = None  # TPUEstimator refuses such batches: TPU101
+        self.open_end = ""  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -230,6 +232,7 @@ class DatasetFacts(Facts):
         cores, address: as of EstimatorFacts.
         source_of_data: "the dataset".
         steps: those of one evaluation, None where they are not known.
+        open_end: the argument that would say where an epoch ends, and that fit was not given; "" in a loop.
         place_of_batches: where the program trains: no line is known of a dataset.
     """
 
@@ -246,6 +249,8 @@ class DatasetFacts(Facts):
         self.cores, self.address = cores, observed.address
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
+        end = "validation_steps" if mode is Mode.EVAL else "steps_per_epoch"
+        self.open_end = end if observed.fit and observed.fit.get(end) is None else ""
 
     @fact
     def dataset(self) -> tf.data.Dataset:

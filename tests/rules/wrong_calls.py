@@ -260,6 +260,26 @@ def dataset_of_batches_without_a_fixed_size(wrong):
     return Port(main=main)
 
 
+@wrong("TPU235")
+def dataset_of_keras_that_never_ends(wrong):
+    def main():
+        data = _rows().repeat().batch(64, drop_remainder=True)
+        _model().fit(data, epochs=2, steps_per_epoch=None if wrong else 10)  # <- TPU235
+
+    return Port(main=main)
+
+
+@wrong("TPU235")
+def validation_that_never_ends(wrong):
+    def main():
+        data = _rows().batch(64, drop_remainder=True)
+        _model().fit(  # <- TPU235
+            data, epochs=2, validation_data=data.repeat() if wrong else data
+        )
+
+    return Port(main=main)
+
+
 @wrong("TPU216")
 def dataset_of_keras_whose_batches_are_shuffled(wrong):
     def main():

@@ -425,6 +425,13 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
+@rule("TPU235", needs=("batches", "open_end", "place_of_batches"), modes=(Mode.TRAIN, Mode.EVAL))
+def never_ends(batches: float | None, open_end: str, where: Place) -> Iterator[Finding]:
+    """A finding where fit reads data that never end, and was not told how many batches to take."""
+    if open_end and batches == float("inf"):
+        yield finding("TPU235", where, argument=open_end)
+
+
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
 def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
