@@ -27,6 +27,7 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
+    ("unavailable",),
     ("records", "ops", "cache", "elsewhere", "advice", "progress"),
     ("private",),
     ("rules", "program", "graphs"),

@@ -15,12 +15,12 @@ from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import errors
-from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
@@ -98,7 +98,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
 def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
     @contextlib.contextmanager
     def missing(*arguments, **options):
-        raise CompilerMissing("install jax and libtpu: pip install jax")
+        raise Unavailable("install jax and libtpu: pip install jax")
         yield
 
     subject.read = lambda traces, cores: ([], [])

@@ -12,6 +12,7 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.feed import stage
 from lab_utils.dry_run.records import Feed, Severity
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf
 
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
@@ -103,7 +104,7 @@ def test_a_batch_that_takes_too_long_ends_the_measurement_and_is_no_finding(monk
     )
     session = SimpleNamespace(workload=workload, cores=8, say=print, feed_seconds=SHORT)
     monkeypatch.setattr(elsewhere, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
-    with pytest.raises(elsewhere.Elsewhere, match="gave no batch within 120 s"):
+    with pytest.raises(Unavailable, match="gave no batch within 120 s"):
         stage.carry_out(session)
 
 

@@ -974,7 +974,7 @@ def test_findings_end_with_1_and_reach_json_and_html(judged, tmp_path):
 
 def test_a_port_that_is_ready_ends_with_0(tmp_path):
     (tmp_path / "train.py").write_text((MODEL + PORT).replace("OPTIMIZER", RIGHT))
-    ran = command(tmp_path, "train:port", "--feed_seconds", "0.3", "--steps", "2")
+    ran = command(tmp_path, "train:port", "--steps", "2")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.startswith("Ready for v2:2x2") and "NOT CHECKED" in ran.stdout
     assert not [line for line in ran.stderr.splitlines() if not line.startswith("Dry run: ")]

@@ -2,7 +2,6 @@
 
 import tempfile
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from rules.parts import EVAL, PREDICT, SIZE, TRAIN, tf, v1
 from rules.snippets import snippets
 
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.records import Stage
 
 
@@ -146,8 +144,6 @@ FRAMES = {
     },
     "TPU305": compiled(dtype=tf.bfloat16),
     "TPU306": compiled(name="images"),
-    "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
-    "TPU308": compiled(),
     "TPU401": in_model(optimizer=lambda names: v1.train.GradientDescentOptimizer(0.01)),
     "TPU402": in_model(
         labels=lambda names: tf.one_hot(names["labels"](), parts.CLASSES),
@@ -177,8 +173,6 @@ NOT_JUDGED = {
     }
 }
 ELSEWHERE = keras_jax_frames.FRAMES.keys()  # tests/test_dry_run_keras_jax.py
-# Run with a thousandth of the rows, and judged against a thousandth of the memory.
-SMALLER = {"TPU308": ("_000,", ",")}
 
 
 def _halved(features, labels):
@@ -195,11 +189,6 @@ def _framed(snippet):
     return frame[snippet.number] if isinstance(frame, list) else frame
 
 
-def _smaller(snippet):
-    old, new = SMALLER.get(snippet.rule, ("", ""))
-    return replace(snippet, text=snippet.text.replace(old, new))
-
-
 def _costs(snippet):
     """The compiler and the virtual cores take seconds a block."""
     slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
@@ -214,11 +203,10 @@ def _costs(snippet):
     [_costs(each) for each in snippets() if each.rule not in NOT_JUDGED.keys() | ELSEWHERE],
     ids=lambda each: f"{each.rule}-{each.side}-{each.number}",
 )
-def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
+def test_code_of_a_page(snippet, jobs):  # noqa: F811
     wrong = snippet.side == "Wrong"
-    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
-    found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)
+    found = findings(lambda: _framed(snippet)(snippet), snippet.rule, topology)
     same("pages", f"{snippet.rule} {snippet.side} {snippet.number}", rows(found))
     rules_found = {each.rule for each in found}
     assert (snippet.rule in rules_found) == wrong, in_lines(found)

@@ -9,6 +9,7 @@ from pathlib import Path
 from traceback import walk_tb
 
 from lab_utils.common.source import own_frames, place_of_line
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import LeftTensorFlow, tf, v1
 from lab_utils.port.contrib import Gone
 
@@ -40,10 +41,6 @@ BATCH_SECONDS = 120  # that one batch may take
 SESSION = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=1000 * BATCH_SECONDS)
 # A session of the program's own that runs tpu.rewrite or an infeed.
 _NO_TPU = re.compile(r"No OpKernel was registered to support Op '((\w*TPU|Infeed|Outfeed)\w*)'")
-
-
-class Elsewhere(Exception):
-    """This machine cannot read the data of a program, or not in time; the message says which."""
 
 
 def reason(error: BaseException) -> str:
@@ -104,11 +101,11 @@ def check(graph: tf.Graph) -> None:
     """Asks before anything is read: TensorFlow itself tries for a minute to reach a bucket.
 
     Raises:
-        Elsewhere: the pipeline reads from where this machine cannot.
+        Unavailable: the pipeline reads from where this machine cannot.
     """
     location = address(graph)
     if location and not _reachable(location.partition("://")[0]):
-        raise Elsewhere(_unreadable(location))
+        raise Unavailable(_unreadable(location))
 
 
 def _unreadable(location: str) -> str:

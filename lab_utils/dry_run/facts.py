@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Facts, Unavailable, fact
+from lab_utils.dry_run.engine import Facts, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
@@ -17,6 +17,7 @@ from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import at, in_words
 from lab_utils.dry_run.trace.messages import rule_of
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 
@@ -282,11 +283,7 @@ class DatasetFacts(Facts):
     @fact
     def unsized(self) -> data.LastBatch | None:
         """The batches, where their size is not fixed."""
-        specs = [
-            spec for spec in tf.nest.flatten(self.dataset.element_spec) if hasattr(spec, "shape")
-        ]
-        is_fixed = all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
-        return None if is_fixed else self.last_batch
+        return None if data.has_one_size(self.dataset) else self.last_batch
 
     @fact
     def batches(self) -> float | None:

@@ -103,9 +103,6 @@ class Origin:
         loss: the line of the loss.
         place_of: the line behind an op of the framework, where the program's `hlo` does not name lines.
         place_of_write: the line of the op that gives the variable of this name a new value.
-        not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
-            for features and labels, in their order, of each core that is asked.
-        gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
         factors: line and number of the constants that scale what is computed, by name (lower/written.py).
         with_numbers: the same step with other numbers for some of these constants.
     """
@@ -115,8 +112,6 @@ class Origin:
     loss: Place = NOWHERE
     place_of: Callable[[str], Place] = lambda op: NOWHERE
     place_of_write: Callable[[str], Place] = lambda variable: NOWHERE
-    not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
-    gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
     factors: Callable[[], dict[str, tuple[str, float]]] = dict
     with_numbers: Callable[[Mapping[str, float]], "Program"] | None = None
 

@@ -206,7 +206,7 @@ class Workload(Protocol):
         """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.
 
         Raises:
-            CannotLower, InputUnfit: as lower/errors.py says.
+            CannotLower: as lower/errors.py says.
         """
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:

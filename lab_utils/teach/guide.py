@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         contents = texts(ROOT)
         if options.reveal:
-            for lab in slides.of_all(ROOT):
+            for lab in slides.read(ROOT):
                 contents[f"slides_{lab:02d}.html"] = slides.deck(ROOT, lab, options.reveal)
     except (OSError, ValueError) as error:
         print(f"instructor: {error}", file=sys.stderr)
@@ -69,7 +69,7 @@ def texts(root: Path) -> dict[str, str]:
         values = {
             "title": name,
             "todos": answers,
-            "sections": {k: each for k, each in plans.of_sections(root, lab).items() if each},
+            "sections": {k: each for k, each in plans.section_minutes(root, lab).items() if each},
             "live": _live(lab, spoken["live"], answers) if "live" in spoken else None,
             "stuck": spoken.get("stuck", ()),
             "short": slides.minutes(root, lab, short=True) < slides.minutes(root, lab),

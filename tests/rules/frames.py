@@ -256,17 +256,6 @@ def network(features: tf.Tensor, width: int = WIDTH) -> tf.Tensor:
     return v1.layers.dense(v1.layers.dense(hidden, width, tf.nn.relu), 128)
 
 
-def wide(width: int) -> Callable:
-    """A model_fn of two layers in bfloat16."""
-
-    def model_fn(features, labels, mode, params):
-        with v1.tpu.bfloat16_scope():
-            logits = network(tf.cast(features, tf.bfloat16), width)
-        return parts.spec(mode, labels, tf.cast(logits, tf.float32))
-
-    return model_fn
-
-
 def zeros(shape: tuple) -> Callable:
     """An input_fn for examples of `shape`."""
 
@@ -284,16 +273,12 @@ def compiled(
     name: str = "features",
     dtype: tf.DType = tf.float32,
 ) -> Frame:
-    """The block makes logits, a table or another tensor from `name`; a dense layer comes after it."""
+    """The block makes logits or another tensor from `name`; a dense layer comes after it."""
 
     def frame(snippet: Snippet) -> Port:
         def model_fn(features, labels, mode, params):
             made = snippet.run({name: lambda: tf.cast(features, dtype), "network": lambda: network})
-            logits, table = made.get("logits"), made.get("table")
-            if table is not None:
-                rows = tf.nn.embedding_lookup(table, tf.cast(features[:, 0], tf.int32))
-                logits = network(rows)
-            if logits is None:
+            if (logits := made.get("logits")) is None:
                 [net] = made.new_tensors()
                 logits = tf.reduce_mean(net, [1, 2]) if net.shape.rank == 4 else net
             with v1.tpu.bfloat16_scope():

@@ -126,7 +126,6 @@ def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
     monkeypatch.setattr(inputs, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
-    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
     monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
 
 

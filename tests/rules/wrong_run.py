@@ -60,8 +60,8 @@ def logarithm_of_zero(wrong):
         logits = parts.logits_of(_normalised(features))
         share = tf.nn.softmax(logits * (1e4 if wrong else 1.0))
         chosen = tf.reduce_sum(share * tf.one_hot(labels, parts.CLASSES), 1)
-        logarithm = tf.math.log(chosen)  # <- TPU402
-        return -tf.reduce_mean(logarithm)
+        logarithm = tf.math.log(chosen)
+        return -tf.reduce_mean(logarithm)  # <- TPU402
 
     return _port(loss_of)
 
@@ -126,7 +126,7 @@ def square_root_at_zero(wrong):
     def loss_of(features, labels):
         weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
         squared = tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6)
-        length = tf.sqrt(squared)  # <- TPU405
+        length = tf.sqrt(squared)
         return _plain(_normalised(features), labels) + length
 
     return _port(loss_of)
@@ -141,7 +141,7 @@ def logarithm_in_the_branch_that_is_not_taken(wrong):
         product = features @ weights
         there = product > 0
         safe = product if wrong else tf.where(there, product, tf.ones_like(product))
-        logarithm = tf.math.log(safe)  # <- TPU405
+        logarithm = tf.math.log(safe)
         chosen = tf.where(there, logarithm, tf.zeros_like(product))
         return _plain(features, labels) + tf.reduce_mean(chosen)
 

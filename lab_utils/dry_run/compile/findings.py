@@ -2,16 +2,15 @@
 
 import heapq
 
-from lab_utils.common.figures import memory, scaled
+from lab_utils.common.figures import memory
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.program import Api, Program, Role
+from lab_utils.dry_run.program import Api, Program
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
-TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
 NOTEWORTHY = 0.5  # of the matmuls
 _MOST = 4  # arrays, by name
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
@@ -54,7 +53,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     findings = []
     if compiled.step.memory.needed is not None:
         findings.append(out_of_memory(compiled, compiled.summary, ""))
-    findings += _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
+    findings += _padding(compiled) + _what_pays_most(compiled)
     return findings + _of_partition(compiled)
 
 
@@ -78,7 +77,7 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
 
 
 def _what_pays_most(compiled: Compiled) -> list[Finding]:
-    """At most one of TPU305 to TPU307, by the compiler's figures; none for a toy, and none for evaluation."""
+    """One of TPU305 and TPU306 at most, by the compiler's figures; none for a toy or an evaluation."""
     program, summary, bound = compiled.program, compiled.summary, compiled.step.cost.roofline
     if bound is None or bound.seconds < TOY_SECONDS or program.mode == Mode.EVAL:
         return []
@@ -92,23 +91,7 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     if narrow and not (by_traffic and program.per_core_batch < _BLOCK):
         share = f"{summary.small_edge_share:.0%}"
         return [finding("TPU305", program.where, step=program.mode, share=share)]
-    if not by_traffic:
-        return []
-    hint = "Make fewer passes over large tensors, or make those smaller."
-    if program.per_core_batch < _BLOCK:
-        hint = "Take a larger batch per core, up to 128, and make fewer passes over large tensors."
-    return [
-        finding(
-            "TPU307",
-            program.where,
-            step=program.mode,
-            bytes=scaled(bound.bytes, "B"),
-            memory_time=scaled(bound.memory_seconds, "s"),
-            chip=f"a core of {compiled.chip.name}",
-            compute_time=scaled(bound.compute_seconds, "s"),
-            hint=hint,
-        )
-    ]
+    return []
 
 
 def _share_in_float32(program: Program) -> float:
@@ -192,19 +175,3 @@ def _padding(compiled: Compiled) -> list[Finding]:
             hint=hint,
         )
     ]
-
-
-def _tables(compiled: Compiled) -> list[Finding]:
-    """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
-    variables = [array for array in compiled.program.inputs if array.role == Role.VARIABLE]
-    limit = compiled.step.memory.available.value
-    facts = {"step": compiled.program.mode, "limit": memory(limit)}
-    findings = []
-    for table in variables:
-        slots = f"{table.name}/"
-        arrays = [array for array in variables if array is table or array.name.startswith(slots)]
-        size = sum(array.bytes for array in arrays)
-        if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
-            facts |= {"variable": table.name, "size": memory(size)}
-            findings.append(finding("TPU308", compiled.program.where, **facts))
-    return findings

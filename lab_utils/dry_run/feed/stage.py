@@ -21,6 +21,7 @@ from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
 from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
 
@@ -45,11 +46,11 @@ def carry_out(session: Session) -> str:
         except NoBatches:
             session.add([rules.finding("TPU504", where)])
             return "no batch"
-        except elsewhere.Elsewhere:
+        except Unavailable:
             raise
         except Exception as error:  # whatever the learner's pipeline raises is the result
             if reason := elsewhere.reason(error):
-                raise elsewhere.Elsewhere(reason) from error
+                raise Unavailable(reason) from error
             failed_at, name = place(error) or where, type(error).__name__
             session.add(
                 [rules.finding("TPU503", failed_at, message=without_stacks(error), error=name)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from lab_utils.common import source
 from lab_utils.common.source import NOWHERE
-from lab_utils.dry_run.frontends import datasets, keras_jax_lines, keras_jax_runs
+from lab_utils.dry_run.frontends import datasets, keras_jax_runs, keras_lines
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import on_import
@@ -78,10 +78,10 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             if keras.backend.backend() == "jax":
                 keras_jax_runs.prepare(keras, cores, stack)
             else:
-                keras_jax_lines.note(keras, stack)
+                keras_lines.note(keras, stack)
 
         replace(tf.keras.Model, tf.keras)
-        keras_jax_lines.note(tf.keras, stack)
+        keras_lines.note(tf.keras, stack)
         stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         # Keras 3 reads its backend when it is imported, which the program may choose before.
         stack.enter_context(on_import({"keras": imported}))

@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import keras_jax_lines
+from lab_utils.dry_run.frontends import keras_lines
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
 from lab_utils.estimator import tf
@@ -52,5 +52,5 @@ class KerasWorkload(StepWorkload):
             results = model.train_step(data if is_tuple else data[0])
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-        with keras_jax_lines.shown(sys.modules[self._package]):
+        with keras_lines.shown(sys.modules[self._package]):
             return trace_step(step, self.specs(cores, batch), cores)

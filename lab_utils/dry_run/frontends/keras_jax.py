@@ -20,7 +20,7 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
-from lab_utils.dry_run.frontends import keras_jax_lines as lines
+from lab_utils.dry_run.frontends import keras_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
@@ -283,7 +283,7 @@ class KerasJaxWorkload(JaxWorkload):
         try:
             findings += self._of_model(cores)
             of_jaxpr, _ = super().read(traces, cores)
-        except (CannotLower, InputUnfit) as error:
+        except CannotLower as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
             if not findings and not refused:
                 raise

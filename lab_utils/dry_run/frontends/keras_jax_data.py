@@ -11,11 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lab_utils.dry_run.elsewhere import Elsewhere
-from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
+from lab_utils.dry_run.unavailable import Unavailable
 
 _MOST_IN_32_BITS = 2**31 - 1
 _NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
@@ -143,11 +142,11 @@ class FitData:
         """The examples of each batch of an epoch, as it is read.
 
         Raises:
-            Elsewhere: they came from a generator, which has come to its end.
+            Unavailable: they came from a generator, which has come to its end.
         """
         yield from map(size_of, self)
         if hasattr(self.x, "__next__"):
-            raise Elsewhere("the generator came to its end, and can be read once only")
+            raise Unavailable("the generator came to its end, and can be read once only")
 
     @cached_property
     def rest(self) -> int | None:
@@ -160,6 +159,8 @@ class FitData:
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
         if hasattr(self.x, "element_spec"):
+            from lab_utils.dry_run.read.inputs import rest_of_dataset  # imports TensorFlow
+
             return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:

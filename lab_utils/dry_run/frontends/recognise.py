@@ -13,6 +13,7 @@ from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.trace.blame import argument
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
@@ -96,7 +97,7 @@ def _keras_on_jax(model: Any, *arguments: Any) -> Workload:
 def _require_jax() -> None:
     try:
         process.require("jax")
-    except process.CompilerMissing as error:  # it is too old
+    except Unavailable as error:  # it is too old
         raise TypeError(str(error)) from error
 
 

@@ -22,7 +22,6 @@ from lab_utils.dry_run.lower import written
 from lab_utils.dry_run.lower.draws import Draws, draw_alike
 from lab_utils.dry_run.lower.errors import explain
 from lab_utils.dry_run.lower.instructions import matmuls
-from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
@@ -125,9 +124,7 @@ def _origin(
         start=functools.partial(step.start, variables),
         place_of=functools.partial(_place_of, step.graph),
         loss=NOWHERE if loss is None else place(loss),
-        place_of_write=lambda name: place_of_write(handles[name]),
-        not_finite=functools.partial(value_not_finite, step),
-        gradient_not_finite=functools.partial(gradient_not_finite, step),
+        place_of_write=lambda name: _place_of_write(handles[name]),
         factors=functools.partial(written.factors, step.graph),
         with_numbers=lowered_with,
     )
@@ -137,6 +134,13 @@ def _place_of(graph: Any, name: str) -> Place:
     """The learner's line that made the op `name`; NOWHERE where the graph has none of that name."""
     operation = _tensorflow.find_operation(graph, name)
     return NOWHERE if operation is None else place(operation)
+
+
+def _place_of_write(handle: tf.Tensor) -> Place:
+    """Where the variable of this handle gets a new value, after its initial one; NOWHERE if it does not."""
+    writes = [op for op in handle.consumers() if op_table.writes_variable(op.type)]
+    initial = f"{handle.op.name}/Assign"
+    return next((place(op) for op in writes if op.name != initial), NOWHERE)
 
 
 def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
@@ -212,7 +216,7 @@ def _hlo(
     """The HLO of a graph that returns the tensors `names`, and the order in which it takes the variables."""
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in feeds]
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        # Of no value: memory that nobody writes to is not taken from the machine.
+        # They hold no values: the machine gives no memory for what nobody writes.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
         values = [tf.Variable(value, trainable=False) for value in empty]
 

@@ -161,11 +161,6 @@ def find_operation(graph: Any, name: str) -> tf.Operation | None:
     return None
 
 
-def forward_op(op: tf.Operation) -> tf.Operation | None:
-    """The op whose gradient `op` is part of; None where it is part of none that tf.gradients made."""
-    return getattr(op, "_original_op", None)
-
-
 def leaf_paths(structure: Any) -> list[str]:
     """The path of each leaf of a nest, in tf.nest's order: "image/0"; "" where the nest is a leaf itself."""
     return [path for path, _ in nest.flatten_with_joined_string_paths(structure)]

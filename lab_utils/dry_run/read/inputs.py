@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Unavailable, rule
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 
@@ -134,6 +135,15 @@ class LastBatch:
     examples: Callable[[], float | None]
     where: Place
 
+    def rest(self) -> int | None:
+        """Examples of a last, shorter batch; 0 where there is none, None where nobody knows."""
+        if self.drops:
+            return 0
+        number = self.examples()
+        if number is None:
+            return None
+        return int(number % self.size) if self.size < number < float("inf") else 0
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -190,14 +200,35 @@ def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     return LastBatch(step, drops, partial(number_of_examples, source), place(op))
 
 
+# Datasets with the batches of the one behind them, though perhaps in another order or more than once.
+_SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Shuffle)\w*Dataset")
+
+
 def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch | None:
     """The same of a dataset that fit or a strategy is given at `where`."""
+    are_all = True
     for each in _chain(dataset):
         size, drops = _tensorflow.batches_of_dataset(each)
         if size is not None:
-            count = partial(size_of_dataset, _tensorflow.inputs_of_dataset(each)[0])
+            source = _tensorflow.inputs_of_dataset(each)[0]
+            count = partial(size_of_dataset, source) if are_all else lambda: None
             return LastBatch(size, drops, count, where)
+        are_all = are_all and bool(_SAME_BATCHES.match(type(each).__name__))
     return None
+
+
+def has_one_size(dataset: tf.data.Dataset) -> bool:
+    """Whether the size of the batches of such a dataset is fixed."""
+    specs = [spec for spec in tf.nest.flatten(dataset.element_spec) if hasattr(spec, "shape")]
+    return all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
+
+
+def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
+    """Examples of a last, shorter batch of such a dataset; 0 where there is none, None where nobody knows."""
+    if has_one_size(dataset):
+        return 0
+    batch = last_batch_of_dataset(dataset, NOWHERE)
+    return batch.rest() if batch else None
 
 
 def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
@@ -419,9 +450,8 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
     if batch is None or batch.drops:  # what is mapped over batches has lost their size
         return
-    examples, last = batch.examples(), "a last, shorter batch"
-    if examples not in (None, float("inf")) and (rest := int(examples % batch.size)):
-        last = f"the last batch, of {rest}"
+    rest = batch.rest()
+    last = f"the last batch, of {rest}" if rest else "a last, shorter batch"
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
@@ -433,7 +463,7 @@ def never_ends(batches: float | None, open_end: str, where: Place) -> Iterator[F
 
 
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
-def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding]:
+def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
 
     It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
