@@ -13,52 +13,20 @@ Stand-ins fill their places here; those that would have work to do say that they
 This file is the only one that touches them, and tests/test_estimator.py fails when one moves.
 """
 
-import contextlib
 import importlib.util
-import os
 import sys
 import types
-from collections.abc import Iterator
-from importlib import metadata
 
-from lab_utils.common import interrupts, notices
+from lab_utils.common import loading, notices
 
-# Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there, whatever the
-# shell has set for other work. TensorFlow 2.15 brings that itself.
-_keras = next((package.version for package in metadata.distributions(name="keras")), "")
-if not _keras.startswith("2."):
-    os.environ["TF_USE_LEGACY_KERAS"] = "1"
-    # Without a home tf-keras would make a folder ~ where it runs. It does without one that cannot be made.
-    if os.path.expanduser("~") == "~":
-        os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
-notices.quiet()
-
-
-@contextlib.contextmanager
-def _without_jax() -> Iterator[None]:
-    """Context manager: TensorFlow Lite does not import JAX, for a converter: 40 MB and 1 s less."""
-    absent = "jax" not in sys.modules
-    if absent:
-        sys.modules["jax"] = None  # `import jax` raises ImportError, which TensorFlow Lite expects
-    try:
-        yield
-    finally:
-        if absent:
-            del sys.modules["jax"]
-
-
-# An interrupt would end this import in an abort, or be swallowed.
-with notices.hide_native_notices(), interrupts.held_back(), _without_jax():
+loading.prepare()
+with loading.quietly():
     import tensorflow as tf
 
 # In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.
 tf.autograph.set_verbosity(0, alsologtostdout=False)
 
 OLDEST, NEWEST = (2, 15), (2, 21)
-
-
-class LeftTensorFlow(NotImplementedError):
-    """A program needs what newer versions of TensorFlow no longer hold."""
 
 
 def _stand_in(name: str, **attributes: object) -> types.ModuleType:
@@ -69,7 +37,7 @@ def _stand_in(name: str, **attributes: object) -> types.ModuleType:
             raise AttributeError(attribute)
 
         def refuse(self, *args: object, **kwargs: object) -> None:
-            raise LeftTensorFlow(
+            raise loading.LeftTensorFlow(
                 f"{name}.{attribute} left TensorFlow in 2.16 (this is {tf.__version__}): "
                 "code that needs it runs on TensorFlow 2.15 alone."
             )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.estimator import tf, tpu, v1
 
@@ -36,7 +36,7 @@ def run_program(program, **options):
 
 def all_reduces(program):
     """How many sums over the cores a lowered program holds."""
-    module = _tensorflow.hlo_module(program.hlo)
+    module = _hlo.module(program.hlo)
     ops = [op.opcode for computation in module.computations for op in computation.instructions]
     return ops.count("all-reduce")
 

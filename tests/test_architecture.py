@@ -29,7 +29,7 @@ LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in ro
 DRY_RUN = (
     ("unavailable",),
     ("records", "ops", "cache", "elsewhere", "advice", "progress"),
-    ("private",),
+    ("private", "remote"),
     ("rules", "program", "graphs"),
     ("workload", "report", "engine"),
     ("lower",),

@@ -9,7 +9,7 @@ import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run import remote
 from lab_utils.dry_run.feed import stage
 from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.dry_run.unavailable import Unavailable
@@ -103,7 +103,7 @@ def test_a_batch_that_takes_too_long_ends_the_measurement_and_is_no_finding(monk
         feed_place=None, feed=lambda cores: contextlib.nullcontext((late, 8))
     )
     session = SimpleNamespace(workload=workload, cores=8, say=print, feed_seconds=SHORT)
-    monkeypatch.setattr(elsewhere, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
+    monkeypatch.setattr(remote, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
     with pytest.raises(Unavailable, match="gave no batch within 120 s"):
         stage.carry_out(session)
 

@@ -6,7 +6,7 @@ import types
 import pytest
 from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
-from lab_utils.dry_run import dry_run, elsewhere
+from lab_utils.dry_run import dry_run, remote
 from lab_utils.dry_run.advice import moved
 from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs
@@ -196,7 +196,7 @@ def test_batch_sizes_set_by_habit_are_no_fault_of_a_program_that_only_trains():
 
 
 def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
-    monkeypatch.setattr(elsewhere, "_reachable", lambda scheme: False)
+    monkeypatch.setattr(remote, "_reachable", lambda scheme: False)
 
     def input_fn(params):
         if not tf.io.gfile.glob("gs://nobody/train-*"):

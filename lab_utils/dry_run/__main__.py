@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from lab_utils.common import command, files
+from lab_utils.common import command, files, loading
 from lab_utils.dry_run import isolation, rules
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.report.comparison import Comparison
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
@@ -196,14 +196,12 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
         CannotJudge: it cannot be judged.
         TypeError, ValueError: as dry_run.
     """
-    try:
-        from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
-    except ImportError as error:  # no TensorFlow, or one that this was not made for
-        raise CannotJudge(command.missing(error)) from error
     if flags.contrib:
-        contrib.install()
-    from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.trace.messages import settings_finding
+        try:
+            contrib.install()
+        except ImportError as error:  # no TensorFlow, or one that this was not made for
+            raise CannotJudge(command.missing(error)) from error
+    from lab_utils.dry_run.api import dry_run, refusal  # TensorFlow has its Estimator from here on
 
     try:
         if flags.main:
@@ -212,7 +210,7 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
         else:
             target = load(flags.target)
     except CannotJudge as error:
-        finding = error.__cause__ and settings_finding(error.__cause__)
+        finding = _settings_finding(error.__cause__)
         if not finding:
             raise
         return refusal(flags.main or flags.target, flags.topology, finding)
@@ -227,6 +225,15 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
     if names := contrib.used():
         report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
+
+
+def _settings_finding(error: BaseException | None) -> Finding | None:
+    """What a constructor of TensorFlow's refused, in the words of a rule; None for other errors."""
+    if error is None or loading.tensorflow() is None:
+        return None
+    from lab_utils.dry_run.trace.messages import settings_finding  # which imports TensorFlow
+
+    return settings_finding(error)
 
 
 def _compared(flags: argparse.Namespace, target: Target, options: dict[str, Any]) -> Comparison:

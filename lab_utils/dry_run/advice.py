@@ -3,7 +3,7 @@
 import functools
 import re
 
-from lab_utils.estimator import tf
+from lab_utils.common import loading
 
 _PLAIN = "Fix the error at the line named; it would stop the job on a TPU too."
 # What a message holds, and what to do then.
@@ -57,4 +57,6 @@ def moved(message: str) -> str:
 
 def _module(path: str) -> object:
     """The module of a path such as "tf.compat.v1.tpu"; None where TensorFlow has none."""
-    return functools.reduce(lambda part, name: getattr(part, name, None), path.split(".")[1:], tf)
+    return functools.reduce(
+        lambda part, name: getattr(part, name, None), path.split(".")[1:], loading.tensorflow()
+    )

@@ -1,4 +1,7 @@
-"""The dry run from end to end: each stage in its order, none losing what an earlier one found."""
+"""The dry run from end to end: each stage in its order, none losing what an earlier one found.
+
+TensorFlow is imported for what is written with it only: a program of JAX needs none.
+"""
 
 import contextlib
 import math
@@ -6,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from lab_utils.common import loading
 from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, default_topology, workload_of
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report.outcome import never_checked
@@ -19,7 +22,6 @@ from lab_utils.dry_run.report.words import title
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.dry_run.workload import Observed
-from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
 
@@ -86,7 +88,6 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     is_chosen, topology = topology is None, topology or default_topology(subject, data)
     cores = chips.cores(topology)
-    _tensorflow.forget_conversions()
     try:
         workload = workload_of(
             subject,
@@ -168,4 +169,5 @@ def refusal(
 
 
 def _versions() -> dict[str, str]:
-    return {"TensorFlow": tf.__version__} | process.versions()
+    tensorflow = loading.tensorflow()
+    return ({"TensorFlow": tensorflow.__version__} if tensorflow else {}) | process.versions()

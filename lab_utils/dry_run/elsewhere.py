@@ -1,21 +1,16 @@
 """What this machine lacks: data in a bucket, without a network; names that Python and TensorFlow dropped."""
 
 import contextlib
-import functools
 import platform
 import re
-import socket
 from pathlib import Path
 from traceback import walk_tb
 
+from lab_utils.common import loading
 from lab_utils.common.source import own_frames, place_of_line
-from lab_utils.dry_run.unavailable import Unavailable
-from lab_utils.estimator import LeftTensorFlow, tf, v1
 from lab_utils.port.contrib import Gone
 
-_ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
-_SERVER = ("storage.googleapis.com", 443)
-_SECONDS = 3
+ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
 # Names that Python 3.7 and NumPy 1.16 had, and methods of Keras itself that programs overrode.
 _OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy|tensorflow\.python[\w.]*)' "
@@ -37,8 +32,6 @@ _OLD_KERAS = (
 # Keras' download of a data set, and what sockets say.
 _OFFLINE = re.compile(r"URL fetch failure on|Name or service not known|failure in name resolution")
 BATCH_SECONDS = 120  # that one batch may take
-# For sessions that read batches: on the host, and for no longer than that.
-SESSION = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=1000 * BATCH_SECONDS)
 # A session of the program's own that runs tpu.rewrite or an infeed.
 _NO_TPU = re.compile(r"No OpKernel was registered to support Op '((\w*TPU|Infeed|Outfeed)\w*)'")
 
@@ -48,11 +41,12 @@ def reason(error: BaseException) -> str:
 
     The machine lacks a network, or names of TensorFlow 1.15 and its Python, or a batch takes too long.
     """
-    if isinstance(error, tf.errors.DeadlineExceededError):
+    tensorflow = loading.tensorflow()
+    if tensorflow and isinstance(error, tensorflow.errors.DeadlineExceededError):
         return f"the input pipeline gave no batch within {BATCH_SECONDS} s"
     text = " ".join(str(error).split())
-    if location := _ADDRESS.search(text):
-        return _unreadable(location[0])
+    if location := ADDRESS.search(text):
+        return unreadable(location[0])
     if _OFFLINE.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
     if op := _NO_TPU.search(text):
@@ -65,17 +59,16 @@ def reason(error: BaseException) -> str:
             f"{text}: Mesh TensorFlow lays a model over the cores by its own program, which the dry run does "
             "not judge; a model on one core at a time, with TPUEstimator's data parallelism, it does"
         )
-    if not isinstance(error, LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
+    if not isinstance(error, loading.LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
         return ""
     if copy := _own_copy(error):
         return f"{text}: {copy} {OWN_COPY}"
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
     hint = _OLD_KERAS if any("tensorflow/python/keras/" in file for file in files) else ""
     hint = hint or (_OLD_KERAS if "tensorflow.python.keras" in text else "")
-    return (
-        f"{text} (it stops here, under Python {platform.python_version()} and TensorFlow {tf.__version__}; "
-        f"this says nothing of the port{hint})"
-    )
+    under = f"Python {platform.python_version()}"
+    under += f" and TensorFlow {tensorflow.__version__}" if tensorflow else ""
+    return f"{text} (it stops here, under {under}; this says nothing of the port{hint})"
 
 
 def _own_copy(error: BaseException) -> str:
@@ -87,37 +80,6 @@ def _own_copy(error: BaseException) -> str:
     return ""
 
 
-def address(graph: tf.Graph) -> str:
-    """The first remote address among the strings of an input pipeline's graph; "" if there is none."""
-    for op in graph.get_operations():
-        if op.type == "Const" and op.outputs[0].dtype == tf.string:
-            for value in op.get_attr("value").string_val:
-                if location := _ADDRESS.search(value.decode(errors="replace")):
-                    return location[0]
-    return ""
-
-
-def check(graph: tf.Graph) -> None:
-    """Asks before anything is read: TensorFlow itself tries for a minute to reach a bucket.
-
-    Raises:
-        Unavailable: the pipeline reads from where this machine cannot.
-    """
-    location = address(graph)
-    if location and not _reachable(location.partition("://")[0]):
-        raise Unavailable(_unreadable(location))
-
-
-def _unreadable(location: str) -> str:
+def unreadable(location: str) -> str:
+    """What is said of data at `location`."""
     return f"the data lie at {location}, which this machine cannot read"
-
-
-@functools.cache
-def _reachable(scheme: str) -> bool:
-    if scheme != "gs":
-        return scheme in map(tf.compat.as_str, tf.io.gfile.get_registered_schemes())
-    try:
-        socket.create_connection(_SERVER, _SECONDS).close()
-    except OSError:
-        return False
-    return True

@@ -1,18 +1,10 @@
 """Walks over TensorFlow's graphs: over a Graph's ops, and over the nodes of a GraphDef."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
-
-_GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
-
-
-def of_gradient(name: str) -> str:
-    """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
-    return name[match.end() :] if (match := _GRADIENT.search(name)) else ""
 
 
 def moves_to_host(graph: Any) -> bool:

@@ -1,7 +1,8 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
+import importlib
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import Place, place, without_stacks
@@ -77,10 +78,12 @@ class Session:
             self._traces = self.workload.trace(self.cores)
         return self._traces
 
-    def apply_rules(self) -> list[Finding]:
-        """What the rules of the stage under way find in each mode."""
+    def apply_rules(self, package: str, modules: Sequence[str]) -> list[Finding]:
+        """What the rules of the stage under way, those of `modules` in `package`, find in each mode."""
         if self._facts is None:
             self._facts = self.workload.facts(self.traces(), self.cores)
+        for name in modules if self._facts else ():
+            importlib.import_module(f"{package}.{name}")
         findings = []
         for facts in self._facts:
             found, left_out = apply_rules(facts, self.result.stage)

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from lab_utils.common import source
+from lab_utils.common import command, loading, source
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Mode
 
-if TYPE_CHECKING:  # which import TensorFlow
+if TYPE_CHECKING:
     from lab_utils.dry_run.frontends.calls import Recording
     from lab_utils.dry_run.workload import Observed
 
@@ -129,13 +129,16 @@ def of_recording(calls: "Recording", name: str) -> Target:
 
 def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
-    from lab_utils.dry_run.advice import moved  # TensorFlow is here by now
+    from lab_utils.dry_run.advice import moved
     from lab_utils.dry_run.elsewhere import reason
     from lab_utils.dry_run.session import first_line
-    from lab_utils.estimator import tf
 
+    tensorflow = loading.tensorflow()
+    is_of_ops = tensorflow is not None and isinstance(error, tensorflow.errors.OpError)
     kind = "cannot be checked here" if reason(error) else type(error).__name__
-    text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
+    text = first_line(error) if is_of_ops else str(error)
+    if isinstance(error, ImportError):
+        text = command.missing(error)
     message = textwrap.shorten(source.uncoloured(reason(error) or text), 1000)
     where = f"\n  at {place}" if (place := source.place(error)) else ""
     home = f"\n  {name}" if (name := moved(message)) else ""

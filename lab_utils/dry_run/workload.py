@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Comparison, Program
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.estimator import tf
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class Trace:
     mode: Mode
     cores: int
     global_batch: int | None
-    graph: tf.Graph | None = None
+    graph: Any = None
     core_graph: Any = None
     features: Any = None
     labels: Any = None

@@ -8,8 +8,8 @@ from the roofline bound.
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from lab_utils.dry_run import elsewhere, rules
 from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.unavailable import Unavailable
-from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
 
 # When a measured rate is known: the share that it may be off, the parts that are compared, and Student's
@@ -115,7 +114,7 @@ class NoBatches(Exception):
 
 
 def measure(
-    source: Callable[[], Any] | tf.data.Dataset | Iterable[int],
+    source: Any,
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
@@ -193,56 +192,19 @@ def _figure(name: str, value: float, unit: str) -> Figure:
     return Figure(name, float(value), unit, Kind.MEASURED)
 
 
-def _batches(source: Callable[[], Any] | tf.data.Dataset | Iterable[int]) -> Iterator[int | None]:
+def _batches(source: Any) -> Iterator[int | None]:
     """The examples of each batch, again and again; None at each end of the data."""
-    if isinstance(source, Iterable) and not isinstance(source, tf.data.Dataset):
-        return _again(source)
-    if not isinstance(source, tf.data.Dataset):
-        return _graph_batches(source, tf.Graph())
-    if not tf.executing_eagerly():
-        return _graph_batches(lambda: source, v1.get_default_graph())
-    return _eager_batches(source)
+    if callable(source) or hasattr(source, "element_spec"):
+        from lab_utils.dry_run.feed.datasets import batches_of  # which imports TensorFlow
+
+        return batches_of(source)
+    return _again(source)
 
 
 def _again(sizes: Iterable[int]) -> Iterator[int | None]:
     """What gives the examples of each batch of an epoch, as it is read."""
     while True:
         yield from sizes
-        yield None
-
-
-def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | None]:
-    """Reads what an input_fn makes in a session; also where eager execution is disabled."""
-    with graph.as_default():
-        data = make()
-        initialize = []
-        if isinstance(data, tf.data.Dataset):
-            iterator = v1.data.make_initializable_iterator(data)
-            initialize = [iterator.initializer]
-            data = iterator.get_next()
-        # Composite tensors count as their components; what a batch may hold beside tensors, not at all.
-        leaves = list(filter(tf.is_tensor, tf.nest.flatten(data, expand_composites=True)))
-        first = tf.shape(leaves[0])[0] if leaves[0].shape.rank != 0 else tf.constant(1)
-        # The group makes the batch; its size alone may be known without it, and the batch left unread.
-        fetches = first, tf.group(*leaves)
-        setup = [v1.local_variables_initializer(), v1.tables_initializer()]
-    elsewhere.check(graph)
-    with v1.Session(graph=graph, config=elsewhere.SESSION) as session:
-        session.run(setup)
-        while True:
-            session.run(initialize)
-            with suppress(tf.errors.OutOfRangeError):
-                while True:
-                    yield int(session.run(fetches)[0])
-            yield None
-
-
-def _eager_batches(dataset: tf.data.Dataset) -> Iterator[int | None]:
-    """Reads a dataset that was made under eager execution, and can only be read there."""
-    while True:
-        for batch in dataset:
-            leaf = tf.nest.flatten(batch, expand_composites=True)[0]
-            yield leaf.shape[0] if leaf.shape.rank else 1
         yield None
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lab_utils.common.figures import counted
-from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run import remote
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -78,9 +78,9 @@ class Feed:
             _tpu_estimator.tpu_system(self._cores),
             _tensorflow.caught_log(),
             self._graph() as pipelines,
-            v1.Session(config=elsewhere.SESSION) as session,
+            v1.Session(config=remote.SESSION) as session,
         ):
-            elsewhere.check(session.graph)
+            remote.check(session.graph)
             session.run(v1.tables_initializer())
             session.run([pipeline.initializer for pipeline in pipelines])
             while True:

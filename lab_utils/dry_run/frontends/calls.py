@@ -1,9 +1,6 @@
-"""What a program calls on its models: Estimators that share a model are one, and others are told apart."""
+"""What a program makes and calls, as it was noted while it ran. No TensorFlow is imported here."""
 
-import functools
-import inspect
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,14 +10,10 @@ from lab_utils.common import source
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.frontends import cells, jax_runs
 from lab_utils.dry_run.frontends.caller import caller
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Call
-from lab_utils.estimator import tpu
 
-_ADDRESS = re.compile(r"grpc://|[\w.-]+:\d+$")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
 class Enough(BaseException):
@@ -29,9 +22,13 @@ class Enough(BaseException):
 
 @dataclass
 class Model:
-    """A model that a program calls: an Estimator, and the first call of each mode that it stands for."""
+    """A model that a program calls: an Estimator, and the first call of each mode that it stands for.
+
+    `model_fn` is the program's function for it.
+    """
 
     estimator: Any
+    model_fn: Callable
     first: dict[Mode, Call] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
@@ -41,7 +38,7 @@ class Model:
         return Mode.TRAIN in self.first
 
     def __str__(self) -> str:
-        where = source.place(model_fn(self.estimator)).position
+        where = source.place(self.model_fn).position
         return f"the Estimator with the model_fn of {where}: {', '.join(dict.fromkeys(self.calls))}"
 
 
@@ -64,6 +61,7 @@ class Recording:
         after: why what follows the last call is not judged; "" where the program went on to its end.
         other_program: a program of Python that it was about to start, and the line.
         imports_jax: it has imported JAX.
+        without_estimators: why TensorFlow, which it has imported, has no Estimators here; "" where it has.
         on_call: is called at each call.
     """
 
@@ -81,61 +79,13 @@ class Recording:
     after: str = ""
     other_program: str = ""
     imports_jax: bool = False
+    without_estimators: str = ""
     on_call: Callable[[], None] = lambda: None
 
     @property
     def subject(self) -> Model | None:
         """The model that the program trained first, else the first that it called at all."""
         return max(self.models, key=lambda model: model.trained, default=None)
-
-    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **arguments: Any) -> None:
-        """Notes a call of `estimator`; raises Enough where the program goes on and on."""
-        call = Call(mode, estimator, input_fn, arguments, caller())
-        model = self._model_of(estimator, mode)
-        if self._stands_for(model.estimator, estimator, str(call)):
-            model.first.setdefault(mode, call)
-        model.calls.append(str(call))
-        self.calls.append(str(call))
-        self.of_estimators.append(call)
-        self.on_call()
-        if len(self.calls) >= _MOST_CALLS:
-            raise Enough(f"it goes on after {_MOST_CALLS} calls")
-
-    def note_address(self, address: Any) -> None:
-        """Notes where the program looks for a TPU, if that is an address: a name may mean its own host."""
-        for text in address if isinstance(address, list | tuple) else [address]:
-            text = os.fsdecode(text) if isinstance(text, str | bytes) else ""
-            if _ADDRESS.match(text) and _tpu_estimator.NO_HOST not in text:
-                self.address = self.address or text
-
-    def _model_of(self, estimator: Any, mode: Mode) -> Model:
-        """The model of an Estimator. Programs make a second one to evaluate, or a new one in each round."""
-        for model in self.models:
-            if _identity(model.estimator, mode) == _identity(estimator, mode):
-                if mode is Mode.TRAIN and not model.trained:
-                    _tpu_estimator.take_batch_sizes(estimator, model.estimator)
-                    model.estimator = estimator
-                return model
-        self.models.append(Model(estimator))
-        return self.models[-1]
-
-    def _stands_for(self, subject: Any, other: Any, call: str) -> bool:
-        """Whether what `other` is called for is judged with the Estimator `subject`."""
-        if subject is other or not isinstance(subject, tpu.TPUEstimator):
-            return True
-        on_host = not isinstance(other, tpu.TPUEstimator) or (
-            _tpu_estimator.settings(subject).use_tpu and not _tpu_estimator.settings(other).use_tpu
-        )
-        sentence = ""
-        if on_host:
-            sentence = f"{call} of an Estimator with use_tpu=False: the host carries it out."
-        elif repr(subject.params) != repr(other.params):
-            sentence = f"{call} with params of its own: those of the training stood in."
-        if sentence and sentence not in self.not_checked:
-            self.not_checked.append(sentence)
-        if not on_host:
-            _tpu_estimator.take_batch_sizes(subject, other)
-        return not on_host
 
     def note_fit(
         self,
@@ -175,24 +125,3 @@ class Recording:
         if program := cells.python_program(" ".join(map(os.fsdecode, words))):
             self.other_program = f"{program} ({caller().position})"
             raise Enough(f"it starts {self.other_program}")
-
-
-def model_fn(estimator: Any) -> Callable:
-    """The program's function for a model."""
-    if isinstance(estimator, tpu.TPUEstimator):
-        return _tpu_estimator.settings(estimator).model_fn
-    return estimator._model_fn
-
-
-def _identity(estimator: Any, mode: Mode) -> object:
-    """What tells the models of two Estimators apart: model_fn's code; to train, all that it works on, too."""
-    function, bound = model_fn(estimator), []
-    while isinstance(function, functools.partial):
-        bound.append((function.args, function.keywords))
-        function = function.func
-    function = inspect.unwrap(function)
-    code = getattr(function, "__code__", function)
-    if mode is not Mode.TRAIN:
-        return code
-    inner = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    return code, repr((estimator.params, bound, inner, getattr(function, "__self__", None)))

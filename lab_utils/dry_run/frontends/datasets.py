@@ -9,6 +9,7 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
@@ -61,6 +62,38 @@ def of_python(given: Any) -> tf.data.Dataset | None:
 
     signature = tf.nest.map_structure(spec, tuple(first) if is_tuple else first)
     return tf.data.Dataset.from_generator(arguments, output_signature=signature)
+
+
+def given_to_fit(
+    x: Any,
+    y: Any = None,
+    batch_size: int | None = None,
+    sample_weight: Any = None,
+    **options: Any,
+) -> tf.data.Dataset:
+    """What fit makes of its data: arrays become batches, the last one as it comes; a generator is called."""
+    if isinstance(x, tf.data.Dataset):
+        return x
+    if (generated := of_python(x)) is not None:
+        return generated
+    parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
+    leaves = tf.nest.flatten(parts)
+    if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
+        raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
+    whole, size = (
+        tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]),
+        batch_size or 32,
+    )
+    return whole.batch(size, drop_remainder=len(leaves[0]) % size == 0)
+
+
+def _arrays(data: Any) -> Any:
+    """Several inputs in a list are several arrays, not one; tables of pandas are arrays."""
+    if isinstance(data, dict):
+        return {name: _arrays(value) for name, value in data.items()}
+    if isinstance(data, list | tuple) and data and hasattr(data[0], "shape"):
+        return tuple(_arrays(value) for value in data)
+    return data.to_numpy() if hasattr(data, "to_numpy") else data
 
 
 def share_of(batch: int, cores: int) -> int:

@@ -1,18 +1,46 @@
 """What to do as soon as a program imports a package, before which it may choose the package's backend."""
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from lab_utils.common import loading
+
+
+def give_tensorflow_its_estimator() -> None:
+    """From here on TensorFlow has its Estimator, and tf.keras is Keras 2, as soon as it is imported.
+
+    Where lab_utils.estimator cannot be imported TensorFlow stays as it is: its own import says why, where
+    somebody needs it.
+    """
+
+    def install(tensorflow: ModuleType) -> None:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("lab_utils.estimator")
+
+    loading.prepare()
+    if tensorflow := loading.tensorflow():
+        install(tensorflow)
+    else:
+        sys.meta_path.insert(0, _Finder({"tensorflow": install}))
+
 
 @contextlib.contextmanager
-def on_import(actions: dict[str, Callable[[ModuleType], None]]) -> Iterator[None]:
-    """Context manager: calls `actions[name]` with the package `name` once it is imported, or now if it is."""
-    finder = _Finder(dict(actions))
+def on_import(
+    actions: dict[str, Callable[[ModuleType], None]],
+    within: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Iterator[None]:
+    """Context manager: calls `actions[name]` with the package `name` once it is imported, or now if it is.
+
+    The packages are imported in the context that `within` makes.
+    """
+    finder = _Finder(dict(actions), within)
     for name in [name for name in actions if name in sys.modules]:
         finder.actions.pop(name)(sys.modules[name])
     sys.meta_path.insert(0, finder)
@@ -25,8 +53,12 @@ def on_import(actions: dict[str, Callable[[ModuleType], None]]) -> Iterator[None
 class _Finder(MetaPathFinder):
     """Lets the finders behind it find a package, and adds the action to its loading."""
 
-    def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
-        self.actions = actions
+    def __init__(
+        self,
+        actions: dict[str, Callable[[ModuleType], None]],
+        within: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        self.actions, self.within = actions, within
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -43,7 +75,8 @@ class _Finder(MetaPathFinder):
         execute = spec.loader.exec_module
 
         def exec_module(module: Any) -> None:
-            execute(module)
+            with self.within():
+                execute(module)
             if action := self.actions.pop(fullname, None):
                 action(module)
 

@@ -1,22 +1,24 @@
-"""Which frontend judges what a learner hands over. JAX is imported for a step of JAX only."""
+"""Which frontend judges what a learner hands over.
+
+JAX is imported for a step of JAX only, and TensorFlow for what is written with it.
+"""
 
 import functools
+import importlib
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from lab_utils.common import command, loading
 from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.elsewhere import OWN_COPY
-from lab_utils.dry_run.frontends import jax_runs
-from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
-from lab_utils.dry_run.frontends.function import FunctionWorkload
-from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.frontends import imports, jax_runs
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.trace.blame import argument
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Inputs, Workload
-from lab_utils.estimator import tf, v1
 from lab_utils.runtime import chips
+
+imports.give_tensorflow_its_estimator()  # whoever imports the dry run may use tf.estimator
 
 _JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
 HOW = (
@@ -31,6 +33,8 @@ class PlainEstimator(TypeError):
     """The estimator is not a TPUEstimator; `kind` is its class, `where` the learner's line that tells it."""
 
     def __init__(self, estimator: Any) -> None:
+        from lab_utils.dry_run.trace.blame import argument
+
         self.kind = type(estimator).__name__.removesuffix("V2")
         model_fn = getattr(estimator, "_model_fn", None)
         self.where = model_fn and (argument(model_fn, self.kind, "") or place(model_fn))
@@ -62,27 +66,56 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
-        return EstimatorWorkload(subject, Inputs(data, **inputs))
-    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
-        if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
-            raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
-        raise PlainEstimator(subject)
     if package := _keras_of(subject):
         backend = _backend_of(package)
         if backend == "jax":
             return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
         if backend != "tensorflow":
             raise TypeError(f"{HOW}; this Keras model runs on {backend}")
-        return KerasWorkload(subject, data)
+        return _of_tensorflow("keras").KerasWorkload(subject, data)
     if is_jax(subject, data):
         _require_jax()
         from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
         return JaxWorkload(subject, data, topology, **(of_jax or {}))
+    if loading.tensorflow() and (workload := _estimator(subject, Inputs(data, **inputs))):
+        return workload
     if callable(subject) and not isinstance(subject, type):
-        return FunctionWorkload(subject, data)
+        return _of_tensorflow("function").FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _estimator(subject: Any, inputs: Inputs) -> Workload | None:
+    """A TPUEstimator's workload; None for what is no Estimator.
+
+    Raises:
+        PlainEstimator, TypeError: it is an Estimator of another kind.
+    """
+    frontend = _of_tensorflow("estimator")
+    from lab_utils.estimator import tf, tpu, v1
+
+    if isinstance(subject, tpu.TPUEstimator):
+        return frontend.EstimatorWorkload(subject, inputs)
+    if not isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        return None
+    if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
+        raise TypeError(f"{type(subject).__module__} {OWN_COPY}")
+    raise PlainEstimator(subject)
+
+
+def _of_tensorflow(frontend: str) -> Any:
+    """The frontend of that name, which imports TensorFlow.
+
+    Raises:
+        TypeError: TensorFlow, or what its Estimators need, is not here.
+    """
+    try:
+        module = importlib.import_module(f"lab_utils.dry_run.frontends.{frontend}")
+        from lab_utils.dry_run.private import tensorflow as _tensorflow
+    except ImportError as error:
+        raise TypeError(f"{HOW}; this needs TensorFlow: {command.missing(error)}") from error
+    _tensorflow.forget_conversions()
+    return module
 
 
 def _keras_on_jax(model: Any, *arguments: Any) -> Workload:

@@ -1,8 +1,9 @@
 """Runs a program's own main, notes the models that it makes and what it calls on them, and trains nothing.
 
 Most programs have no function that returns an Estimator: they make one in main() and call train, evaluate,
-predict or an export on it. Those calls are noted and return at once; no TPU is contacted. A Keras program is
-run up to its first fit, and a training loop of its own up to the first strategy.run (fits.py).
+predict or an export on it. Those calls are noted and return at once; no TPU is contacted
+(estimator_calls.py). A Keras program is run up to its first fit, and a training loop of its own up to the
+first strategy.run (fits.py). Neither TensorFlow nor JAX is imported before the program does it.
 """
 
 import contextlib
@@ -13,7 +14,6 @@ import sys
 import time
 import types
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec
@@ -21,15 +21,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from lab_utils.common import source
+from lab_utils.common import loading, source
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
-from lab_utils.dry_run.private.tpu_estimator import NO_HOST
 from lab_utils.dry_run.progress import progress
-from lab_utils.dry_run.records import Mode
-from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
 
 PATIENCE = 60  # seconds from a call of the Estimator to the next
@@ -110,6 +107,8 @@ def _advice(calls: Recording, program: str) -> str:
         return (
             f"it starts {program}, and what trains there cannot be seen: give --main that program"
         )
+    if calls.without_estimators:
+        return calls.without_estimators
     if calls.imports_jax:
         return (
             "it uses JAX, and it called no function of jax.jit, jax.pmap or jax.grad that trains. Compile "
@@ -159,131 +158,32 @@ def _restore_streams(*before: Any) -> None:
 
 @contextmanager
 def recording(cores: int) -> Iterator[Recording]:
-    """Context manager: Estimators note what they are asked for, and do nothing; no TPU is contacted."""
+    """Context manager: Estimators note what they are asked for, and do nothing; no TPU is contacted.
+
+    TensorFlow is looked after as soon as the program imports it.
+    """
     calls = Recording()
     with ExitStack() as stack:
-
-        def replace(owner: Any, name: str, stand_in: Any) -> None:
-            if hasattr(owner, name):
-                stack.enter_context(mock.patch.object(owner, name, stand_in))
-
-        session, start = v1.Session.__init__, subprocess.Popen.__init__
-
-        def open_here(self, target="", graph=None, config=None):
-            calls.note_address(target)
-            session(self, "", graph, config)
+        start = subprocess.Popen.__init__
 
         def popen(self, args, *more, **options):
             calls.refuse_program(args)
             start(self, args, *more, **options)
 
-        stand_ins = _methods(calls)
-        for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
-            for name in stand_ins.keys() & vars(owner).keys():
-                replace(owner, name, stand_ins[name])
-        for module in (tf.estimator, v1.estimator):
-            replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
-        replace(subprocess.Popen, "__init__", popen)
-        replace(os, "system", lambda command: subprocess.call(command, shell=True))
-        replace(v1.Session, "__init__", open_here)
-        replace(v1.Session, "reset", _nothing)
-        for module in (tf.train, v1.train):
-            replace(module, "checkpoints_iterator", _checkpoints)
-        in_a_row = [[[core, 0, 0, 0] for core in range(cores)]]  # of one host
-        topology = tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], in_a_row)
-        for root in (tf, tf.compat.v2, v1):
-            resolver = type(
-                "TPUClusterResolver", (_Resolver,), {"asked": staticmethod(calls.note_address)}
-            )
-            replace(root.distribute.cluster_resolver, "TPUClusterResolver", resolver)
-            replace(root.config, "experimental_connect_to_cluster", _nothing)
-            replace(root.config, "experimental_connect_to_host", _connect_to_host(calls))
-            replace(root.tpu.experimental, "shutdown_tpu_system", _nothing)
-            replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: topology)
+        def imported(tensorflow: types.ModuleType) -> None:
+            try:
+                from lab_utils.dry_run.frontends import estimator_calls
+            except ImportError as error:  # JAX may train all the same, with data of TensorFlow's
+                calls.without_estimators = str(error)
+            else:
+                estimator_calls.stand_in(calls, cores, stack)
+
+        stack.enter_context(mock.patch.object(subprocess.Popen, "__init__", popen))
+        system = lambda command: subprocess.call(command, shell=True)  # noqa: E731
+        stack.enter_context(mock.patch.object(os, "system", system))
+        stack.enter_context(on_import({"tensorflow": imported}, within=loading.quietly))
         calls.on_call = stack.enter_context(_patience())
         yield calls
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """What would contact a TPU does nothing."""
-
-
-def _connect_to_host(calls: Recording) -> Callable[..., None]:
-    def connect_to_host(remote_host: Any = None, *_: Any, **__: Any) -> None:
-        calls.note_address(remote_host)
-
-    return connect_to_host
-
-
-def _methods(calls: Recording) -> dict[str, Callable]:
-    """What stands in for the methods of an Estimator."""
-
-    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
-        limits = {"steps": steps, "max_steps": max_steps, "saving_listeners": saving_listeners}
-        calls.note(Mode.TRAIN, self, input_fn, hooks=hooks, **limits)
-        return self
-
-    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
-        calls.note(Mode.EVAL, self, input_fn, hooks=hooks, steps=steps)
-        return defaultdict(float)  # whatever metric the program reads
-
-    def predict(self, input_fn, predict_keys=None, hooks=None, *arguments, **options):
-        calls.note(Mode.PREDICT, self, input_fn, hooks=hooks, predict_keys=predict_keys)
-        return iter(())
-
-    def export(self, export_dir_base, serving_input_receiver_fn, *arguments, **options):
-        calls.note(Mode.SERVING, self, serving_input_receiver_fn)
-        return str(export_dir_base).encode()
-
-    def train_and_evaluate(estimator, train_spec, eval_spec):
-        limit = {"max_steps": train_spec.max_steps, "hooks": train_spec.hooks}
-        train(estimator, train_spec.input_fn, **limit, saving_listeners=train_spec.saving_listeners)
-        limit = {"steps": eval_spec.steps, "hooks": eval_spec.hooks}
-        return evaluate(estimator, eval_spec.input_fn, **limit), []
-
-    real = v1.estimator.Estimator.latest_checkpoint
-
-    def latest_checkpoint(self):
-        trained = any(model.trained for model in calls.models)  # a program may wait for one then
-        return real(self) or (f"{self.model_dir}/model.ckpt-0" if trained else None)
-
-    return {
-        "train": train,
-        "evaluate": evaluate,
-        "predict": predict,
-        "export_saved_model": export,
-        "export_savedmodel": export,
-        "latest_checkpoint": latest_checkpoint,
-        "train_and_evaluate": train_and_evaluate,
-    }
-
-
-def _checkpoints(checkpoint_dir: str, *arguments: Any, **options: Any) -> Iterator[str]:
-    """As tf.train.checkpoints_iterator, which waits for what a training elsewhere writes: one, at once."""
-    yield f"{checkpoint_dir}/model.ckpt-0"
-
-
-class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
-    """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact.
-
-    `asked` is told for which TPU.
-    """
-
-    asked: Callable[[Any], None]
-
-    def __init__(self, tpu: Any = None, *arguments: Any, **options: Any) -> None:
-        self.asked(tpu)
-        cluster = tf.train.ClusterSpec({"worker": [NO_HOST]})
-        super().__init__(cluster, master=f"grpc://{NO_HOST}", task_type="worker", task_id=0)
-
-    def get_master(self) -> str:
-        """As TPUClusterResolver has it."""
-        return self.master()
-
-    @classmethod
-    def connect(cls, *arguments: Any, **options: Any) -> "_Resolver":
-        """As TPUClusterResolver has it."""
-        return cls(*arguments, **options)
 
 
 @contextmanager

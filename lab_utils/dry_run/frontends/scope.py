@@ -10,7 +10,6 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.frontends.caller import maker
-from lab_utils.estimator import tf
 
 
 @dataclass
@@ -37,6 +36,7 @@ class Scope:
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """Context manager: what is made now is made in the scope."""
+        from lab_utils.estimator import tf
 
         def noted(create: Callable, **options: Any) -> Any:
             variable = create(**options)
@@ -91,6 +91,8 @@ class Scope:
 
 def _weights(model: Any) -> list[Any]:
     """The weights of a model as variables of TensorFlow; none before it is built, or when it is gone."""
+    from lab_utils.estimator import tf
+
     try:
         weights = model.weights if model is not None else []
     except ValueError:

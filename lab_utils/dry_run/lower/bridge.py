@@ -16,14 +16,15 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import all_nodes, of_gradient
+from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower import graph_def as graph_defs
 from lab_utils.dry_run.lower import written
 from lab_utils.dry_run.lower.draws import Draws, draw_alike
-from lab_utils.dry_run.lower.errors import explain
+from lab_utils.dry_run.lower.explain import explain
 from lab_utils.dry_run.lower.instructions import matmuls
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private.hlo import module as hlo_module
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
 from lab_utils.estimator import tf, v1
 
@@ -89,7 +90,7 @@ def to_program(
         Input(item.name, Role.VARIABLE, item.shape, item.dtype.name, item.trainable)
         for item in (variables[number] for number in order)
     ]
-    module = _tensorflow.hlo_module(hlo)
+    module = hlo_module(hlo)
     outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
     outputs += [
         Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)
@@ -181,7 +182,9 @@ def _reaches(op: tf.Operation, loss: tf.Tensor | None) -> bool:
             return True
         users = {user for tensor in current.outputs for user in tensor.consumers()} - known
         users = {
-            user for user in users if user.type != "CrossReplicaSum" and not of_gradient(user.name)
+            user
+            for user in users
+            if user.type != "CrossReplicaSum" and not op_table.of_gradient(user.name)
         }
         known |= users
         waiting += users
@@ -203,7 +206,7 @@ _SCALED = {
 
 def _is_averaged(op: tf.Operation) -> bool:
     """Whether a variance, as it is or scaled, goes into an all-reduce: nothing is added to it before."""
-    users = [user for user in op.outputs[0].consumers() if not of_gradient(user.name)]
+    users = [user for user in op.outputs[0].consumers() if not op_table.of_gradient(user.name)]
     return any(
         user.type == "CrossReplicaSum" or (user.type in _SCALED and _is_averaged(user))
         for user in users

@@ -1,28 +1,17 @@
-"""Why a step cannot be lowered: TensorFlow's XLA bridge's errors, with the learner's line."""
+"""Why a step cannot be lowered, and what a port has to fix then. No TensorFlow is imported here."""
 
 import re
 import textwrap
-from typing import Any
 
-from lab_utils.common.source import NOWHERE, Place, place
-from lab_utils.dry_run import ops as op_table
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.advice import advice
-from lab_utils.dry_run.graphs import (
-    attribute,
-    called_functions,
-    everywhere,
-    moves_to_host,
-    of_gradient,
-)
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding, some
-from lab_utils.estimator import tf
 
 _NEEDS_CONSTANT = re.compile(
     r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"
 )
-_NO_BOUND, _LOOP_STATE = (
+NO_BOUND, LOOP_STATE = (
     "fixed tensor list size",
     "Input and output shapes of loop body do not match",
 )
@@ -39,9 +28,6 @@ _OTHER_OP = (
 _SAME_SHAPE = (
     "Keep the shape of a loop's state: write each round's part into a tf.TensorArray(dtype, size=N), or into "
     "a tensor of the final length."
-)
-_SIZE_FROM_DATA = (
-    "The size that {op.type} is given must be a compile-time constant, and it is computed from data"
 )
 
 
@@ -71,11 +57,11 @@ class CannotLower(Exception):
         if self.only_here:
             return None
         if _NEEDS_CONSTANT.search(message):
-            fix = _BOUND if _NO_BOUND in message else _STATIC
+            fix = _BOUND if NO_BOUND in message else _STATIC
             return finding("TPU301", self.where, message=message, fix=fix)
         lacking = self.op_type and "No registered" in message
         reason, fix = f"it has no {self.op_type} op" if lacking else shortened(message), _OTHER_OP
-        if _LOOP_STATE in message:
+        if LOOP_STATE in message:
             reason, fix = _grows(message), _SAME_SHAPE
         return finding("TPU302", self.where, message=message, reason=reason, fix=fix)
 
@@ -105,29 +91,6 @@ NOTHING_COMPUTED = (
 )
 
 
-def explain(error: Exception, graph: Any) -> CannotLower:
-    """The bridge's error, with the op that it names looked up in the graph that the learner built."""
-    text = " ".join(str(getattr(error, "message", error)).split())
-    names = re.findall(r"\{+node ([^}]+)\}", text)
-    operations = (_tensorflow.find_operation(graph, name) for name in names)
-    operation = next((op for op in operations if op is not None), None)
-    unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
-    op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
-    if _LOOP_STATE in text:
-        operation = _growing(graph)
-    elif _NO_BOUND in text:
-        operation = _loop_of(operation, graph) or operation
-    elif unsupported and (resize := _sized_by_data(graph)) is not None:
-        return CannotLower(
-            _SIZE_FROM_DATA.format(op=resize), op_type=resize.type, where=place(resize)
-        )
-    where = place(operation) if operation is not None else NOWHERE
-    only_here = bool(unsupported) and (op_table.compiles(op_type) or moves_to_host(graph))
-    text = text.removeprefix("Failed getting HLO text: ").strip("'")
-    text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)
-    return CannotLower(text, op_type=op_type, where=where, only_here=only_here)
-
-
 def _grows(message: str) -> str:
     """What a loop does to its state, by a message that lists all shapes of it twice."""
     before, _, after = message.partition(") vs. (")
@@ -137,46 +100,3 @@ def _grows(message: str) -> str:
 
 
 _SHAPE = r"\b[a-z]+\d*\[[\d,]*\]"
-
-
-def _growing(graph: Any) -> tf.Operation | None:
-    """The op that gives a loop's state another shape in each round; None where none is known to."""
-    loops = (op for op in everywhere(graph) if op.type in ("While", "StatelessWhile"))
-    for loop in loops:
-        functions = called_functions(loop)
-        if of_gradient(loop.name) or len(functions) != 2:
-            continue
-        shapes = map(tf.TensorShape, attribute(loop, "output_shapes"))
-        for shape, result in zip(shapes, functions[1].outputs, strict=False):
-            if not shape.is_fully_defined() and result.dtype not in (tf.variant, tf.resource):
-                op = result.op
-                while op.type == "Identity" and op.inputs[0].op.type != "Placeholder":
-                    op = op.inputs[0].op
-                return op if place(op).file else loop
-    return None
-
-
-def _loop_of(operation: tf.Operation | None, graph: Any) -> tf.Operation | None:
-    """The loop for whose gradient an op collects values: by its name, which holds the loop's."""
-    name = of_gradient(operation.name) if operation is not None else ""
-    loop = re.match(r"(.*?)_grad\b", name)
-    found = _tensorflow.find_operation(graph, loop[1]) if loop else None
-    return found if found is not None and place(found).file else None
-
-
-def _sized_by_data(graph: Any) -> tf.Operation | None:
-    """The first op of a step that scales pictures to a size which is computed from data."""
-    resizes = (op for op in graph.get_operations() if re.fullmatch(r"Resize(?!.*Grad)\w+", op.type))
-    return next((op for op in resizes if _comes_from_data(op.inputs[1])), None)
-
-
-def _comes_from_data(tensor: tf.Tensor) -> bool:
-    """Whether the value of a tensor depends on what the step is given, and not on its shapes only."""
-    waiting, seen = [tensor.op], set()
-    for op in waiting:
-        if op.type == "Placeholder":
-            return True
-        if op not in seen and op.type not in ("Shape", "ShapeN", "Size", "Rank"):
-            seen.add(op)
-            waiting += [source.op for source in op.inputs]
-    return False

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.common.source import place
-from lab_utils.dry_run.graphs import all_nodes, everywhere, of_gradient
+from lab_utils.dry_run.graphs import all_nodes, everywhere
+from lab_utils.dry_run.ops import of_gradient
 from lab_utils.estimator import tf
 
 _DIVISIONS = {"RealDiv", "Div", "DivNoNan"}

@@ -21,6 +21,7 @@ _RANDOM = re.compile(
     r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
 )
 
+_GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _WRITES = re.compile(
     r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
 )
@@ -50,6 +51,11 @@ def has_op(op: str) -> bool:
 def is_random(op: str) -> bool:
     """Whether ops of this type draw random numbers."""
     return bool(_RANDOM.fullmatch(op))
+
+
+def of_gradient(name: str) -> str:
+    """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
+    return name[match.end() :] if (match := _GRADIENT.search(name)) else ""
 
 
 def writes_variable(op: str) -> bool:

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
-from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
@@ -164,21 +163,6 @@ def find_operation(graph: Any, name: str) -> tf.Operation | None:
 def leaf_paths(structure: Any) -> list[str]:
     """The path of each leaf of a nest, in tf.nest's order: "image/0"; "" where the nest is a leaf itself."""
     return [path for path, _ in nest.flatten_with_joined_string_paths(structure)]
-
-
-def hlo_module(serialized: bytes) -> Any:
-    """A serialized HloModuleProto (message of xla/service/hlo.proto), parsed.
-
-    Names and ids that count the functions of this process are taken out, so that the same step
-    always gives the same bytes: serialise it with `deterministic=True`.
-    """
-    module = hlo_pb2.HloModuleProto.FromString(serialized)
-    for computation in module.computations:  # its name counts, its id does not
-        entry = computation.id == module.entry_computation_id
-        computation.name = "step" if entry else f"computation.{computation.id}"
-    module.name = module.entry_computation_name = "step"
-    module.id = 0
-    return module
 
 
 def forget_conversions() -> None:

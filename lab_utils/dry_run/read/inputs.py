@@ -13,7 +13,7 @@ import numpy as np
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place, place
-from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run import remote
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -308,7 +308,7 @@ def elements(op: tf.Operation) -> float | None:
     None where tf.data does not know it, as of files. Every map is taken to give one element for one, which
     maps of version 1 do not promise.
     """
-    if elsewhere.address(op.graph):
+    if remote.address(op.graph):
         return None
     try:
         graph_def = op.graph.as_graph_def()
@@ -328,7 +328,7 @@ def elements(op: tf.Operation) -> float | None:
 def number_of_examples(op: tf.Operation) -> float | None:
     """As `elements`, which files are read for: up to a number of examples, and for a short time."""
     number = elements(op)
-    if number is not None or elsewhere.address(op.graph):
+    if number is not None or remote.address(op.graph):
         return number
     while op.type in _ONE_FOR_ONE and len(op.inputs):  # decoding changes no number
         op = op.inputs[0].op

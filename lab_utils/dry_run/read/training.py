@@ -9,7 +9,8 @@ from typing import Any
 
 from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import ancestors, of_gradient
+from lab_utils.dry_run.graphs import ancestors
+from lab_utils.dry_run.ops import of_gradient
 from lab_utils.dry_run.read.flow import DATA, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some

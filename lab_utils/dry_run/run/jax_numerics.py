@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Comparison, Input, Origin, Output, Program, Role
 from lab_utils.dry_run.run import numerics
@@ -97,7 +97,7 @@ def _without_sums_over_cores(hlo: bytes) -> bytes:
 
     XLA for CPUs joins those of several shapes, and then refuses its own layout (seen in jaxlib 0.10.2).
     """
-    module = _tensorflow.hlo_module(hlo)
+    module = _hlo.module(hlo)
     for computation in module.computations:
         stands_for: dict[int, int] = {}
         left = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab_utils.common.figures import Figure, Kind, rounded
 from lab_utils.common.source import Place
-from lab_utils.dry_run.graphs import of_gradient
+from lab_utils.dry_run.ops import of_gradient
 from lab_utils.dry_run.program import Api, Program
 from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding

@@ -15,7 +15,7 @@ from traceback import FrameSummary
 from typing import Any
 
 from lab_utils.common.source import Place, place_of_stack
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import hlo as _hlo
 
 _EXPONENT_BITS, _MANTISSA_BITS = 8, 7  # of a bfloat16
 _FLOAT32 = 11  # in XLA's PrimitiveType
@@ -30,7 +30,7 @@ def as_on_tpu(hlo: bytes, exact: frozenset[str] = frozenset()) -> bytes:
 
     Those of `exact`, names as `products` gives them, stay in float32.
     """
-    module = _tensorflow.hlo_module(hlo)
+    module = _hlo.module(hlo)
     for computation in module.computations:
         rounded = {op.id for op in _rounded(computation) if op.name not in exact}
         last = max((op.id for op in computation.instructions), default=0)
@@ -46,14 +46,14 @@ def as_on_tpu(hlo: bytes, exact: frozenset[str] = frozenset()) -> bytes:
 
 def products(hlo: bytes) -> dict[str, str]:
     """The matmuls and convolutions whose operands a TPU rounds, by name, with the framework's op of each."""
-    module = _tensorflow.hlo_module(hlo)
+    module = _hlo.module(hlo)
     found = (op for computation in module.computations for op in _rounded(computation))
     return {op.name: op.metadata.op_name for op in found}
 
 
 def lines(hlo: bytes) -> dict[str, Place]:
     """The learner's line of each of `products`; NOWHERE where the module has no stacks, as of TensorFlow."""
-    module = _tensorflow.hlo_module(hlo)
+    module = _hlo.module(hlo)
     found = (op for computation in module.computations for op in _rounded(computation))
     index = module.stack_frame_index
     return {op.name: place_of_stack(_stack(index, op.metadata.stack_frame_id)) for op in found}
@@ -74,7 +74,7 @@ def _stack(index: Any, number: int) -> list[FrameSummary]:
 
 def without_a_seed(hlo: bytes) -> str:
     """An op that draws other random numbers in another program, "" where all have a seed."""
-    module = _tensorflow.hlo_module(hlo)
+    module = _hlo.module(hlo)
     ops = (op for computation in module.computations for op in computation.instructions)
     return next((op.metadata.op_name or op.name for op in ops if op.opcode in _UNSEEDED), "")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.instructions import bytes_written
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.program import Comparison, Program, Role
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.run import jax_step, numerics
@@ -219,4 +219,4 @@ def affordable(program: Program, steps: int) -> Plan | None:
 def cost(program: Program) -> tuple[float, float]:
     """FLOP of the matmuls and convolutions of a program, and bytes that it writes."""
     flops = sum(matmul.flops for matmul in program.matmuls)
-    return flops, bytes_written(_tensorflow.hlo_module(program.hlo))
+    return flops, bytes_written(_hlo.module(program.hlo))

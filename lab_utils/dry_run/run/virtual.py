@@ -11,8 +11,8 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Numerics
@@ -193,7 +193,7 @@ def _loss_only(program: Program) -> Program:
     That is the larger part of a step, and so of the seconds that its compilation takes. A step that returns
     no loss, or nothing else, stays as it is.
     """
-    module = _tensorflow.hlo_module(program.hlo)
+    module = _hlo.module(program.hlo)
     entry = next(item for item in module.computations if item.id == module.entry_computation_id)
     root = next(item for item in entry.instructions if item.id == entry.root_id)
     number = next((n for n, item in enumerate(program.outputs) if item.role == Role.LOSS), None)

@@ -2,11 +2,10 @@
 
 from lab_utils.dry_run.elsewhere import reason
 from lab_utils.dry_run.session import Session, Skip, at, unique
-from lab_utils.dry_run.trace import calls, hooks, messages
 from lab_utils.dry_run.unavailable import Unavailable
 
-# Whose rules are registered by their import.
-MODULES = (calls, messages, hooks)
+# Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
+MODULES = ("calls", "messages", "hooks")
 
 
 def carry_out(session: Session) -> str:
@@ -19,7 +18,7 @@ def carry_out(session: Session) -> str:
     traces = session.traces()
     if not traces:
         raise Skip("the step of this program is traced when it is compiled")
-    session.add(unique(session.apply_rules()))
+    session.add(unique(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(

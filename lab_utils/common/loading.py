@@ -1,0 +1,57 @@
+"""How TensorFlow is loaded, for those who do not know whether it is. No TensorFlow is imported here."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+from lab_utils.common import interrupts, notices
+
+
+class LeftTensorFlow(NotImplementedError):
+    """A program needs what newer versions of TensorFlow no longer hold."""
+
+
+def tensorflow() -> Any | None:
+    """TensorFlow, where this process has imported it; None where it has not."""
+    return sys.modules.get("tensorflow")
+
+
+def prepare() -> None:
+    """Sets the variables that TensorFlow reads when it is imported, or when tf.keras is first touched.
+
+    Estimator code needs Keras 2 in tf.keras and tf.compat.v1.layers, whatever the shell has set for other
+    work. TensorFlow 2.15 brings that itself.
+    """
+    keras = next((package.version for package in metadata.distributions(name="keras")), "")
+    if not keras.startswith("2."):
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+        # Without a home tf-keras would make a folder ~ where it runs. Where it cannot, it does without.
+        if os.path.expanduser("~") == "~":
+            os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
+    notices.quiet()
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Context manager for the import of TensorFlow: without native notices, and without JAX.
+
+    An interrupt would end this import in an abort, or be swallowed.
+    """
+    with notices.hide_native_notices(), interrupts.held_back(), _without_jax():
+        yield
+
+
+@contextlib.contextmanager
+def _without_jax() -> Iterator[None]:
+    """Context manager: TensorFlow Lite does not import JAX, for a converter: 40 MB and 1 s less."""
+    absent = "jax" not in sys.modules
+    if absent:
+        sys.modules["jax"] = None  # `import jax` raises ImportError, which TensorFlow Lite expects
+    try:
+        yield
+    finally:
+        if absent:
+            del sys.modules["jax"]

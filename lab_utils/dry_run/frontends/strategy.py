@@ -1,0 +1,122 @@
+"""What stands in for a program's TPUStrategy: its run trains nothing. Imported once it has TensorFlow."""
+
+import contextlib
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+from lab_utils.common import source
+from lab_utils.dry_run.frontends.caller import caller
+from lab_utils.dry_run.frontends.cells import CannotJudge
+from lab_utils.dry_run.frontends.scope import Scope
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.estimator import tf, v1
+
+
+def stand_in(
+    cores: int, note: Callable[..., None], scope: Scope, stack: contextlib.ExitStack
+) -> tuple[Any, type]:
+    """Until `stack` is left, TPUStrategy has `cores` replicas, and its run does no more than to call `note`.
+
+    Returns:
+        tf.keras, and the class of its models under version 1 behaviour.
+    """
+    strategy = _strategy(cores, note, scope, stack)
+    for root in (tf, tf.compat.v2, v1):
+        for owner in (root.distribute, root.distribute.experimental):
+            if hasattr(owner, "TPUStrategy"):
+                stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
+    return tf.keras, _tensorflow.model_of_version_1()
+
+
+def _strategy(
+    cores: int, note: Callable[..., None], scope: Scope, stack: contextlib.ExitStack
+) -> type:
+    distributed = []  # the datasets that the program has shared out over the replicas
+    demonstrated = set()  # the lines of functions that it has run on something else
+
+    def shown(python: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a function gives that a program shows once, before it trains; a loop runs its step again."""
+        where = source.place(python)
+        if where in demonstrated:
+            raise CannotJudge(
+                f"its training loop calls strategy.run at {caller().position}, with more than a batch of a "
+                "dataset that the strategy distributes: hand the step to dry_run(step, (features, labels)) "
+                "instead"
+            )
+        demonstrated.add(where)
+        return python(*args, **kwargs)
+
+    class TPUStrategy:
+        """As many replicas as a TPU has cores; what is built in its scope is built here."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self._here, scope.has_strategy = tf.distribute.get_strategy(), True
+            stack.enter_context(_tensorflow.strategy(cores))
+            # AutoGraph would hand `run` a rewritten step, of no line of the program.
+            stack.callback(tf.config.run_functions_eagerly, tf.config.functions_run_eagerly())
+            warnings.filterwarnings("ignore", ".*does not apply to tf.data functions")
+            tf.config.run_functions_eagerly(True)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._here, name)
+
+        @contextlib.contextmanager
+        def scope(self) -> Iterator[None]:
+            with self._here.scope(), scope.entered():
+                yield
+
+        def __deepcopy__(self, memo: dict) -> "TPUStrategy":  # an Estimator copies its config
+            return self
+
+        def run(self, fn: Callable, args: tuple = (), kwargs: Any = None, **options: Any) -> Any:
+            python = getattr(fn, "python_function", fn)
+            dataset = next((data for data in distributed if _gives(data, args)), None)
+            if dataset is None or kwargs:
+                return shown(python, args, kwargs or {})
+
+            @functools.wraps(python)
+            def step(*batch: Any) -> Any:
+                return python(*tf.nest.pack_sequence_as(args, tf.nest.flatten(batch)))
+
+            # tf.function would read that of the wrapped function.
+            step.__signature__ = inspect.signature(lambda *batch: None)
+            call = f"strategy.run({source.place(python).function})"
+            note(step, dataset, call, scope.outside())
+
+        def experimental_distribute_dataset(
+            self, dataset: Any, options: Any = None
+        ) -> tf.data.Dataset:
+            distributed.append(dataset)
+            return dataset
+
+        def distribute_datasets_from_function(
+            self, dataset_fn: Callable, options: Any = None
+        ) -> Any:
+            """Batches of all cores, where the program makes those of one."""
+            batches = dataset_fn(tf.distribute.InputContext(1, 0, cores))
+            is_tuple = isinstance(batches.element_spec, tuple)
+
+            def joined(*batch: Any) -> Any:
+                whole = tf.nest.map_structure(lambda parts: tf.concat(tf.unstack(parts), 0), batch)
+                return whole if is_tuple else whole[0]
+
+            joint = batches.batch(cores, drop_remainder=True).map(joined)
+            return self.experimental_distribute_dataset(joint)
+
+        experimental_run_v2 = run
+        experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    return TPUStrategy
+
+
+def _gives(dataset: Any, arguments: tuple) -> bool:
+    """Whether `arguments` hold a batch of the dataset, and nothing else."""
+    specs, tensors = tf.nest.flatten(dataset.element_spec), tf.nest.flatten(arguments)
+    return len(specs) == len(tensors) and all(
+        tf.is_tensor(tensor) and spec.is_compatible_with(tensor)
+        for spec, tensor in zip(specs, tensors, strict=True)
+    )
