@@ -195,6 +195,11 @@ class EstimatorFacts(Facts):
         return [self.pipeline.graph]
 
     @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What the input pipeline lacks of its files, and the line."""
+        return data.missing_files(self.pipeline.graph)
+
+    @fact
     def mapped(self) -> list[Any]:
         """The functions that the input pipeline maps over its examples."""
         return mapped_in(self.pipeline.graph)
@@ -258,6 +263,11 @@ class DatasetFacts(Facts):
     def functions_of_input(self) -> list[Any]:
         """The graphs of the functions that it calls."""
         return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What it lacks of its files, and the line."""
+        return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:

@@ -23,7 +23,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
 
 # Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
-# arguments of fit.
+# arguments of fit; of a loop, whether the call stands in a tf.function, as "is_compiled".
 Note = Callable[..., None]
 
 _TF_KERAS = (
@@ -152,7 +152,8 @@ def _strategy(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack)
             # tf.function would read that of the wrapped function.
             step.__signature__ = inspect.signature(lambda *batch: None)
             call = f"strategy.run({source.place(python).function})"
-            note(step, dataset, call, scope.outside())
+            is_compiled = python is not fn or _tensorflow.is_in_tf_function()
+            note(step, dataset, call, scope.outside(), {"is_compiled": is_compiled})
 
         def experimental_distribute_dataset(
             self, dataset: Any, options: Any = None
