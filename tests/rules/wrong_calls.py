@@ -416,3 +416,25 @@ def pattern_that_no_file_fits(wrong):
         return parts.batched(rows, params)
 
     return Port(parts.estimator(), input_fn, parts.eval_input)
+
+
+@wrong("TPU230")
+def variable_of_a_loop_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            weights = tf.Variable(tf.zeros([8]))
+
+        def step(rows, labels):  # <- TPU230
+            with tf.GradientTape() as tape:
+                losses = (tf.linalg.matvec(rows, weights) - labels) ** 2
+                loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+            gradient = tape.gradient(loss, weights)
+            context = tf.distribute.get_replica_context()
+            weights.assign_sub(0.1 * context.all_reduce("SUM", gradient))
+
+        run = tf.function(lambda batch: strategy.run(step, args=batch))
+        for batch in strategy.experimental_distribute_dataset(_batches()):
+            run(batch)
+
+    return Port(main=main)

@@ -153,7 +153,10 @@ def _strategy(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack)
             step.__signature__ = inspect.signature(lambda *batch: None)
             call = f"strategy.run({source.place(python).function})"
             is_compiled = python is not fn or _tensorflow.is_in_tf_function()
-            note(step, dataset, call, scope.outside(), {"is_compiled": is_compiled})
+            outside = scope.outside()
+            if not outside and not scope.holds_all_of(python):
+                outside = source.place(python)
+            note(step, dataset, call, outside, {"is_compiled": is_compiled})
 
         def experimental_distribute_dataset(
             self, dataset: Any, options: Any = None
