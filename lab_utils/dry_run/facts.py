@@ -198,6 +198,11 @@ class EstimatorFacts(Facts):
         return [self.pipeline.graph]
 
     @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What the input pipeline lacks of its files, and the line."""
+        return data.missing_files(self.pipeline.graph)
+
+    @fact
     def mapped(self) -> list[Any]:
         """The functions that the input pipeline maps over its examples."""
         return mapped_in(self.pipeline.graph)
@@ -251,7 +256,7 @@ class DatasetFacts(Facts):
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
         end = "validation_steps" if mode is Mode.EVAL else "steps_per_epoch"
-        self.open_end = end if observed.fit and observed.fit.get(end) is None else ""
+        self.open_end = end if "epochs" in observed.fit and observed.fit.get(end) is None else ""
 
     @fact
     def dataset(self) -> tf.data.Dataset:
@@ -264,6 +269,11 @@ class DatasetFacts(Facts):
     def functions_of_input(self) -> list[Any]:
         """The graphs of the functions that it calls."""
         return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What it lacks of its files, and the line."""
+        return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:
