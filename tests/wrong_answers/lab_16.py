@@ -146,6 +146,10 @@ ANSWERS |= {
             "was augmentation taken out?",
         ),
         Wrong(
+            rewritten("photographs", ("random_flip_left_right", "random_flip_up_down")),
+            "Is the augmentation another one?",
+        ),
+        Wrong(
             rewritten("photographs", ("dataset.shuffle(NUM_TRAIN)", "dataset")),
             "no longer shuffles",
         ),

@@ -94,6 +94,31 @@ def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> 
     return v1.layers.dense(flat, classes, kernel_initializer=v1.zeros_initializer())
 
 
+_CORES = 8
+_NEARLY = 1.05  # two updates are the same one, up to rounding
+
+
+class _SameOnEachCore(v1.train.Optimizer):
+    """Stands for CrossShardOptimizer on a CPU, as if _CORES cores had the same pictures.
+
+    So it does both halves of the wrapper's work: the loss is divided by the number of cores, and the sum of their
+    gradients is that many times one of them.
+    """
+
+    def __init__(self, optimizer: v1.train.Optimizer, *_: Any, **__: Any) -> None:
+        super().__init__(use_locking=False, name="same_on_each_core")
+        self._inner = optimizer
+
+    def compute_gradients(self, loss: tf.Tensor, *arguments: Any, **options: Any) -> list:
+        """Those of a core's share of the loss."""
+        return self._inner.compute_gradients(loss / _CORES, *arguments, **options)
+
+    def apply_gradients(self, grads_and_vars: Any, *arguments: Any, **options: Any) -> Any:
+        """Applies the sum over the cores."""
+        summed = [(None if g is None else g * _CORES, v) for g, v in grads_and_vars]
+        return self._inner.apply_gradients(summed, *arguments, **options)
+
+
 def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU."""
     truths = np.arange(12, dtype=np.int32) % _CLASSES
@@ -104,7 +129,7 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
         optimizers.append(optimizer)
-        return optimizer
+        return _SameOnEachCore(optimizer)
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
@@ -119,6 +144,18 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
     return spec, len(optimizers)
+
+
+def _moved(model_fn: Callable, use_tpu: bool) -> float:
+    """How far one step moves the weights: on one core, or on _CORES of them that have the same pictures."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.train.create_global_step()
+        spec, _ = _spec(model_fn, use_tpu)
+        session.run(v1.global_variables_initializer())
+        before = session.run(v1.trainable_variables())
+        session.run(spec.train_op)
+        after = session.run(v1.trainable_variables())
+    return float(np.sqrt(sum(((b - a) ** 2).sum() for b, a in zip(before, after, strict=True))))
 
 
 @todo(
@@ -177,6 +214,13 @@ def training(model_fn: Callable) -> Cases:
         f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
     expect(end < 0.9 * start, message)
+    times = _moved(model_fn, True) / _moved(model_fn, False)
+    message = (
+        f"On eight cores with the same pictures, a step moves the weights {times:.2g} times as far as on one core. The "
+        "wrapper divides the loss by the number of cores in its compute_gradients, and sums the gradients in its "
+        "apply_gradients: use both of them, or its minimize."
+    )
+    expect(1 / _NEARLY < times < _NEARLY, message)
     return "Each step updates the averages, and all-reduces the gradients over the cores of a TPU."
 
 
@@ -273,10 +317,25 @@ class _Exporter:
     def __init__(self) -> None:
         self.graph = tf.Graph()
         self.receiver = None
+        self.model_dir = "run"
 
     def export_saved_model(
-        self, export_dir_base: str, serving_input_receiver_fn: Callable, *_: Any, **__: Any
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable,
+        assets_extra: dict | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = "infer",
+        **unknown: Any,
     ) -> bytes:
+        """As that of TPUEstimator, which inherits it from Estimator, with the same arguments."""
+        place = (
+            " TPUEstimator's constructor has it, and task.make_estimator sets it to False there."
+        )
+        for name in unknown:
+            of_estimator = place if name in ("export_to_tpu", "export_to_cpu") else ""
+            raise Wrong(f"export_saved_model has no argument {name}.{of_estimator}")
         message = f"The second argument of export_saved_model is a function; yours is {a(serving_input_receiver_fn)}."
         expect(callable(serving_input_receiver_fn), message)
         with self.graph.as_default():
