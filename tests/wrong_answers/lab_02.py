@@ -441,6 +441,11 @@ ANSWERS = {
             'eval_batch_size=settings["held_out"] // settings["cores"]',
             "eval_batch_size is 45, the share of one core",
         ),
+        Mutant(
+            'eval_batch_size=settings["held_out"]',
+            'eval_batch_size=settings["held_out"] * settings["cores"]',
+            "eval_batch_size is 2,880, 8 times what settings want: `held_out` already counts",
+        ),
         Mutant('        eval_batch_size=settings["held_out"],\n', "", "eval_batch_size is missing"),
         Mutant(
             '        predict_batch_size=settings["held_out"],\n',

@@ -1,4 +1,4 @@
-"""Examines a program: a quick dry run, whether it still computes what the healthy one does, then virtual cores."""
+"""Examines a program: a quick dry run, then whether it does what the healthy one does, then virtual cores."""
 
 import functools
 import tempfile

@@ -1,4 +1,4 @@
-"""The checks of lab 07, the flowers model whole: the network, its training step, a review, the loop, the export."""
+"""The checks of lab 07, the flowers model whole: the network, its training step, the loop, the export, a log."""
 
 import contextlib
 import io
@@ -9,7 +9,6 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.check.labs import jobs
-from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
@@ -416,30 +415,43 @@ def serving(export: Callable) -> Cases:
     return "Bytes go through the same function as in evaluation."
 
 
-_REVIEW = {  # the comment on each part of the change, and what leads to it
-    1: ("B", "Which modes call prepare, and what does it do to one picture when it is called twice?"),
-    2: ("A", "128 held-out pictures are two full batches of 64: what is dropped?"),
-    3: ("A", "The wrapper is there only with use_tpu. Who computes the all-reduce on a CPU then?"),
-    4: ("A", "These ops run with train_op, and only training runs that."),
-}  # fmt: skip
+_CHAIN = "CBDA"
+_AFTER = {  # of two neighbours of the chain, why the second one follows from the first
+    "CB": "The weights are NaN from step 312 on, and the checkpoint of step 400 holds them.",
+    "BD": "A restart reads the newest checkpoint, that of step 400.",
+    "DA": "The restart begins with weights that are NaN, so its first loss is NaN, too.",
+}
+_GOOD = 200  # the last checkpoint before step 312
 
 
 @todo(
     "7e",
     hints=(
-        "The weights are the same in both evaluations. What else can differ between the two?",
-        "Which parts of the change does an evaluation run at all?",
+        "Ask of each message: had this not happened, would the restart have failed?",
+        "When does the host look at the loss: in each step, or between two loops? What does it write first?",
+        "Step 312 is within the loop from 300 to 400. Which checkpoints were written before it?",
     ),
-    why="Augmentation belongs to training: an evaluation that draws at random measures other pictures each time.",
+    why="The host acts only between loops: at step 400 it first writes the checkpoint, then looks at the loss. So the "
+    "newest checkpoint is whole, and worthless.",
 )
-def reviewed(review: Mapping) -> str:
-    """One part of four is wrong."""
-    against = {
-        "1 C": "A mirrored picture is still there. Are two evaluations mirrored alike?",
-        "1 D": "A CPU can mirror pictures. Who else calls prepare, besides training?",
-        "1 E": "This line knows nothing of batch normalisation. Which modes call prepare?",
-        "2 B": "The order of the held-out pictures is the same each time: only training shuffles.",
-        "4 D": "Cora's program trains on a CPU, too: these ops are plain assignments.",
-    }
-    expect_decisions(review, _REVIEW, "ABCDE", against)
-    return "The flip is drawn in evaluation, too; the other three parts are what a port needs."
+def history_of_a_failure(chain: str, resume: int) -> str:
+    """Four of five messages in the order of cause and effect, and the checkpoint that is still good."""
+    letters = [each for each in str(chain).upper() if each.isalpha()]
+    message = f"chain is a text of four different letters from A to E; yours is {chain!r}."
+    expect(len(letters) == len(set(letters)) == 4 and set(letters) <= set("ABCDE"), message)
+    message = "E comes from the same NaN, but it causes nothing: without it, the restart would read the same checkpoint."
+    expect("E" not in letters, message)
+    for pair, reason in _AFTER.items():
+        first, second = pair
+        apart = letters.index(second) - letters.index(first)
+        expect(apart > 0, f"{second} follows from {first}. {reason}")
+    message = f"The checkpoint of step {resume} " + (
+        "holds the weights of after step 312: it can be read, but they are NaN."
+        if resume == 2 * _GOOD
+        else "is not the newest good one: which were written before step 312?"
+    )
+    expect(resume == _GOOD, message)
+    return (
+        "The NaN went into a checkpoint before anybody looked. Correct the label, delete model.ckpt-400, and resume "
+        f"from step {_GOOD}: one of the two is not enough."
+    )
