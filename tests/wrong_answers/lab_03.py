@@ -371,6 +371,9 @@ ANSWERS = {
         Right("""
             def expect_static(dataset):
                 parts = tf.nest.flatten(tf.compat.v1.data.get_output_shapes(dataset))
+                classes = tf.nest.flatten(tf.compat.v1.data.get_output_classes(dataset))
+                if any(kind is not tf.Tensor for kind in classes):
+                    raise ValueError("only dense tensors")
                 if not all(shape.is_fully_defined() for shape in parts):
                     raise ValueError(f"some of {parts} is unknown")
         """),
@@ -382,7 +385,7 @@ ANSWERS = {
                 elif isinstance(spec, (tuple, list)) and not isinstance(spec, tf.TypeSpec):
                     for part in spec:
                         walk(part)
-                elif spec.shape.rank is None or None in spec.shape.as_list():
+                elif isinstance(spec, tf.SparseTensorSpec) or spec.shape.rank is None or None in spec.shape.as_list():
                     raise ValueError(spec)
 
 
@@ -397,13 +400,20 @@ ANSWERS = {
             def expect_static(dataset):
                 # as_list raises a ValueError itself where not even the number of axes is known
                 unknown = [spec for spec in tf.nest.flatten(dataset.element_spec) if None in spec.shape.as_list()]
+                unknown += [spec for spec in tf.nest.flatten(dataset.element_spec) if not isinstance(spec, tf.TensorSpec)]
                 if unknown:
                     raise NotStatic(unknown)
         """),
         Right("""
             def expect_static(dataset):
-                tf.nest.map_structure(lambda spec: spec.shape.assert_is_fully_defined(), dataset.element_spec)
+                check = lambda spec: spec.shape.assert_is_fully_defined()
+                tf.nest.map_structure(check, dataset.element_spec, expand_composites=True)
         """),
+        Mutant(
+            ", expand_composites=True",
+            "",
+            "a sparse tensor of the shape (16, 12). This shape says nothing",
+        ),
         Wrong(
             """
             def expect_static(dataset):
@@ -453,7 +463,7 @@ ANSWERS = {
         Wrong(
             """
             def expect_static(dataset):
-                for part in tf.nest.flatten(dataset.element_spec):
+                for part in tf.nest.flatten(dataset.element_spec, expand_composites=True):
                     assert part.shape.is_fully_defined(), part
         """,
             "raised AssertionError, not ValueError",

@@ -305,6 +305,12 @@ def _pieces(shape: list[int | None], type: tf.DType = tf.int32) -> tf.data.Datas
     return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
 
 
+def _sparse(shape: list[int]) -> tf.data.Dataset:
+    """A dataset of unread sparse tensors of that static shape."""
+    signature = tf.SparseTensorSpec(shape, tf.float32)
+    return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
+
+
 def _zipped(**shapes: list[int | None] | None) -> tf.data.Dataset:
     """A dataset of ({name: part, ...}, label) of those static shapes; the last one is the label's."""
     *names, _ = shapes
@@ -328,6 +334,8 @@ _SETS = (  # in words, the dataset, and what is asked where the test does not fa
     ("one tensor without a name, (16, 8, 8)", lambda: _pieces([16, 8, 8]), ""),
     ("features in a dict within a dict, (16, None)", lambda: tf.data.Dataset.zip({"a": {"b": _pieces([16, None])}}),
      "Elements may be nested to any depth: what does tf.nest.flatten do?"),
+    ("a sparse tensor of the shape (16, 12)", lambda: tf.data.Dataset.zip((_sparse([16, 12]), _pieces([16]))),
+     "This shape says nothing of how many values there are. What is such a tensor made of? (expand_composites)"),
     ("batches of 16 numbers, (16,)", lambda: _zipped(number=[16], label=[16]), ""),
 )  # fmt: skip
 
@@ -349,6 +357,7 @@ def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
         "Which attribute of a dataset holds the shapes and types of its elements, without reading one?",
         "It is nested as the elements are. tf.nest.flatten makes a list of any such structure.",
         "A tf.TensorShape says itself whether all its sizes are known.",
+        "A sparse tensor is a composite of three tensors. tf.nest.flatten has an argument for such.",
     ),
     why="The static shapes are all that the TPU's infeed is compiled for, and they are known without any data.",
     slips=(
