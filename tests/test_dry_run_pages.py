@@ -55,6 +55,10 @@ def decode(record):
     return tf.reshape(tf.io.decode_raw(record, tf.uint8), [-1])[0] / 255
 
 
+def _first_byte(record):
+    return tf.fill([SIZE], decode(record)), 1
+
+
 def with_batch_norm(names):
     training = names["mode"]() == TRAIN
     rows = v1.layers.batch_normalization(names["features"](), training=training)
@@ -130,6 +134,10 @@ FRAMES = {
     ),
     "TPU230": frames.fitted,
     "TPU232": frames.dataset_of_keras,
+    "TPU233": input_function(pattern=record_file, parse=lambda: _first_byte),
+    "TPU234": frames.loop,
+    "TPU235": frames.compiled_by_keras,
+    "TPU236": frames.dataset_of_keras,
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU302": {

@@ -33,6 +33,7 @@ class EstimatorFacts(Facts):
         steps: those of one call of the mode, None where they are not known.
         source_of_data: what the mode's data come from, in words.
         unsized: the batches whose size is not fixed, if there are any.
+        open_end: see DatasetFacts.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
@@ -59,6 +60,7 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.unsized = None  # TPUEstimator refuses such batches: TPU101
+        self.open_end = ""  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -196,6 +198,11 @@ class EstimatorFacts(Facts):
         return [self.pipeline.graph]
 
     @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What the input pipeline lacks of its files, and the line."""
+        return data.missing_files(self.pipeline.graph)
+
+    @fact
     def mapped(self) -> list[Any]:
         """The functions that the input pipeline maps over its examples."""
         return mapped_in(self.pipeline.graph)
@@ -231,6 +238,7 @@ class DatasetFacts(Facts):
         cores, address: as of EstimatorFacts.
         source_of_data: "the dataset".
         steps: those of one evaluation, None where they are not known.
+        open_end: the argument that would say where an epoch ends, and that fit was not given; "" in a loop.
         place_of_batches: where the program trains: no line is known of a dataset.
     """
 
@@ -247,6 +255,8 @@ class DatasetFacts(Facts):
         self.cores, self.address = cores, observed.address
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
+        end = "validation_steps" if mode is Mode.EVAL else "steps_per_epoch"
+        self.open_end = end if "epochs" in observed.fit and observed.fit.get(end) is None else ""
 
     @fact
     def dataset(self) -> tf.data.Dataset:
@@ -259,6 +269,11 @@ class DatasetFacts(Facts):
     def functions_of_input(self) -> list[Any]:
         """The graphs of the functions that it calls."""
         return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What it lacks of its files, and the line."""
+        return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:

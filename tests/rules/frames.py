@@ -327,3 +327,44 @@ def dataset_of_keras(snippet: Snippet) -> Port:
         model.fit(batches)
 
     return Port(main=main)
+
+
+def loop(snippet: Snippet) -> Port:
+    """The block defines train, which a loop of one's own calls for each batch."""
+
+    def main():
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
+            optimizer = tf.keras.optimizers.SGD(0.1)
+
+        def step(features, labels):
+            with tf.GradientTape() as tape:
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(features))
+                loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        train = snippet.run({"strategy": lambda: strategy, "step": lambda: step}).get("train")
+        batches = parts.examples(128).batch(64, drop_remainder=True)
+        for features, labels in strategy.experimental_distribute_dataset(batches):
+            train(features, labels)
+
+    return Port(main=main)
+
+
+def compiled_by_keras(snippet: Snippet) -> Port:
+    """The block compiles a Keras model in the scope of its strategy."""
+
+    def main():
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[SIZE])])
+        snippet.run({"strategy": lambda: strategy, "model": lambda: model})
+        rows = tf.zeros([128, SIZE])
+        model.fit(rows, rows[:, :1], batch_size=64)
+
+    return Port(main=main)

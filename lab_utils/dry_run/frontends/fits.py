@@ -14,7 +14,7 @@ from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.frontends.scope import Scope
 
 # Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
-# arguments of fit.
+# arguments of fit; of a loop, whether the call stands in a tf.function, as "is_compiled".
 Note = Callable[..., None]
 
 _TF_KERAS = (

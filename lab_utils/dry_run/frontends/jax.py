@@ -6,6 +6,7 @@ and nothing runs. The compiler works in the child process, as for every other pr
 
 import math
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,12 +38,25 @@ from lab_utils.runtime import chips
 
 _BRANCH = (
     "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
-    "as static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their "
-    "mesh axis."
+    "and flags as static arguments (static_argnames); keep NumPy out of the step; split only axes whose "
+    "size is a multiple of their mesh axis."
 )
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
-    "jnp.mean; jnp.nonzero and jnp.unique take size=."
+    "jnp.mean; jnp.nonzero, jnp.unique and jnp.compress take size=."
+)
+_SIZED = (
+    "compress",
+    "extract",
+)  # functions of jax.numpy that JAX ends with an error about truth values
+_LEAK = (
+    "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not in "
+    "a generator of random numbers. Draw them before jax.lax.cond or keras.ops.cond, and hand them to the "
+    "branches."
+)
+_BLOCK = (
+    "Give each pl.BlockSpec a shape whose last two sizes are multiples of 8 and 128, or those of the whole "
+    "array: pad the array where they do not divide it."
 )
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
@@ -190,6 +204,9 @@ class JaxWorkload(Workload):
             raise self._refusal(error) from error
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
+        if leaked := _jax.leak(traced):
+            error, made_at = leaked
+            raise NotJax(error, made_at or self.where, _LEAK)
         if not _jax.computes(traced.jaxpr.jaxpr):
             if jax_calls.loses_updates(step, call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
@@ -205,7 +222,11 @@ class JaxWorkload(Workload):
             hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
             hint = hint.replace(": Otherwise compute", ": compute")
             return NotJax(error, self._line_of(name) or self.where, hint)
+        if "block shape" in str(error):
+            return NotJax(error, self.where, _BLOCK)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
+        called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+        boolean |= not called.isdisjoint(_SIZED)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)

@@ -45,6 +45,11 @@ _PYTHON = (
 )
 
 
+_OF_STEP = (
+    "While fit trains on JAX, the variables of a metric reach compute_loss and compute_metrics only. Make "
+    "the metric in __init__, and update it in compute_loss of the model, not in call."
+)
+
 # Of a message of JAX: lines on which of Keras' functions was traced.
 _OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
 
@@ -228,7 +233,9 @@ class KerasJaxWorkload(JaxWorkload):
             raise InputUnfit("the batch holds strings")
         calls = self.calls
         self._check_layouts()
-        with self._as_in_fit(), effects.noted() as self._effects:
+        variables = [variable for part in self._state for variable in part]
+        kept = _keras.without_values(variables if self.data.is_pipeline else [])
+        with self._as_in_fit(), kept, effects.noted() as self._effects:
             return [self._traced(*call) for call in calls]
 
     def _check_layouts(self) -> None:
@@ -273,7 +280,8 @@ class KerasJaxWorkload(JaxWorkload):
         if process.newer_jax() or "not found for platform tpu" in str(error):
             return super()._refusal(error)
         of_jax = type(error).__module__.startswith("jax")
-        refused = NotJax(error, self.where, _PYTHON if of_jax else _PLAIN)
+        hint = _OF_STEP if _keras.lacks_value(error) else _PYTHON if of_jax else _PLAIN
+        refused = NotJax(error, self.where, hint)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 

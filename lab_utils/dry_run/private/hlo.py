@@ -21,8 +21,8 @@ def module(serialized: bytes) -> Any:
         from tensorflow.compiler.xla.service import hlo_pb2
     except ImportError as error:
         raise Unavailable(
-            f"a lowered step is read with TensorFlow, which cannot be imported here ({error}). Install it: "
-            "pip install tensorflow-cpu"
+            "a lowered step is read with TensorFlow, which cannot be imported here "
+            f"({error}). Install it with: pip install tensorflow-cpu"
         ) from error
 
     parsed = hlo_pb2.HloModuleProto.FromString(serialized)

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src import debugging, shard_map
+from jax._src import core, debugging, shard_map
 from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import xla_client
 from jax._src.lib.mlir import ir
@@ -66,6 +66,19 @@ def place(equation: Any) -> Place:
     """The caller's line that made an equation of a jaxpr."""
     stack = equation.source_info.traceback
     return place_of_stack(traceback.extract_tb(stack.as_python_traceback())) if stack else Place()
+
+
+def leak(traced: Any) -> tuple[Exception, Place] | None:
+    """What a call of a step raises that holds a value of a trace that has ended; where that was made."""
+    constants = getattr(traced, "_consts", ())
+    tracer = next((each for each in constants if isinstance(each, jax.core.Tracer)), None)
+    if tracer is None:
+        return None
+    stack = getattr(getattr(tracer, "_line_info", None), "traceback", None)
+    made_at = (
+        place_of_stack(traceback.extract_tb(stack.as_python_traceback())) if stack else Place()
+    )
+    return core.escaped_tracer_error(tracer), made_at
 
 
 @contextmanager

@@ -455,6 +455,51 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
+@rule("TPU236", needs=("batches", "open_end", "place_of_batches"), modes=(Mode.TRAIN, Mode.EVAL))
+def never_ends(batches: float | None, open_end: str, where: Place) -> Iterator[Finding]:
+    """A finding where fit reads data that never end, and was not told how many batches to take."""
+    if open_end and batches == float("inf"):
+        yield finding("TPU236", where, argument=open_end)
+
+
+@rule("TPU233", needs=("missing_files",))
+def no_files(missing: list[tuple[str, Place]]) -> Iterator[Finding]:
+    """A finding for each list of files that is empty, and for each pattern that no file fits."""
+    for what, where in missing:
+        yield finding("TPU233", where, what=what)
+
+
+_NO_NAMES = "The list of files is empty"
+
+
+def missing_files(graph: Any) -> list[tuple[str, Place]]:
+    """What an input pipeline lacks of its files, in words, and the line: as far as constants tell it."""
+    missing = []
+    for op in everywhere(graph):
+        if op.type == "TensorSliceDataset":
+            if any(map(_tensorflow.is_empty_list, op.inputs)):
+                missing.append((_NO_NAMES, place(op)))
+        elif op.type == "MatchingFiles":
+            patterns = tf.get_static_value(op.inputs[0])
+            if patterns is not None and (unmet := _unmet(np.atleast_1d(patterns))):
+                missing.append((f"No file fits {unmet}", place(op)))
+    return missing
+
+
+def missing_files_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[tuple[str, Place]]:
+    """The same of a dataset that fit or a strategy is given at `where`."""
+    lists = (each for each in _chain(dataset) if _tensorflow.slices_nothing(each))
+    return [(_NO_NAMES, where) for _ in lists][:1]
+
+
+def _unmet(patterns: np.ndarray) -> str:
+    """The patterns in words, where they are of this machine and no file fits; "" for others."""
+    texts = [pattern.decode() for pattern in patterns]
+    if not texts or any("://" in text or tf.io.gfile.glob(text) for text in texts):
+        return ""
+    return " or ".join(map(repr, texts[:3]))
+
+
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
 def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
