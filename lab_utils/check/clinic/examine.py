@@ -29,7 +29,7 @@ def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    report, port = _report_and_port(patient, text)
+    report, port = report_and_port(patient, text)
     findings = _to_fix(patient, report)
     change = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
     if not findings and not change and isinstance(port.estimator, tpu.TPUEstimator):
@@ -43,16 +43,12 @@ def _to_fix(patient: Ward, report: Report) -> list[Finding]:
     return [f for f in findings if f.rule not in patient.allowed]
 
 
-def dry_run_of(patient: Ward, text: str) -> Report:
-    """The dry run of a program of this ward, in its quick stages.
+def report_and_port(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
+    """The dry run of a program of this ward, in its quick stages, and what its port() returns.
 
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    return _report_and_port(patient, text)[0]
-
-
-def _report_and_port(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
     try:
         port = signs.Port(*loaded(patient.name, text).port())
     except Exception as error:  # whatever the learner's lines raise, or the constructor
