@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import attribute, of_gradient
+from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
@@ -53,9 +53,11 @@ def _beginnings(findings: list[Finding]) -> Iterator[Finding]:
 
     An op's gradient has the type of its op, and so has what is computed further on, where no line is known.
     """
-    causes = [item for item in findings if item.place.file and not of_gradient(item.place.op)]
+    causes = [
+        item for item in findings if item.place.file and not op_table.of_gradient(item.place.op)
+    ]
     for item in findings:
-        follows = of_gradient(item.place.op) or not item.place.file
+        follows = op_table.of_gradient(item.place.op) or not item.place.file
         if not (follows and any(_leads_to(first, item) for first in causes)):
             if not item.place.file and item.rule in _GOES_ON:
                 causes.append(item)  # no line is known of any
@@ -65,7 +67,7 @@ def _beginnings(findings: list[Finding]) -> Iterator[Finding]:
 def _leads_to(first: Finding, item: Finding) -> bool:
     if first.rule != item.rule:
         return False
-    return item.rule in _GOES_ON or of_gradient(item.place.op).startswith(first.place.op)
+    return item.rule in _GOES_ON or op_table.of_gradient(item.place.op).startswith(first.place.op)
 
 
 @rule("TPU206", needs=("every_op", "summaries_of", "api"), modes=(Mode.TRAIN,))
