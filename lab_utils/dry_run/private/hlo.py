@@ -21,8 +21,8 @@ def module(serialized: bytes) -> Any:
         from tensorflow.compiler.xla.service import hlo_pb2
     except ImportError as error:
         raise CompilerMissing(
-            f"a lowered step is read with TensorFlow, which cannot be imported here ({error}). Install it with: "
-            "pip install tensorflow-cpu"
+            f"a lowered step is read with TensorFlow, which cannot be imported here ({error}). Install it "
+            "with: pip install tensorflow-cpu"
         ) from error
 
     parsed = hlo_pb2.HloModuleProto.FromString(serialized)
