@@ -166,6 +166,9 @@ def test_programs_of_today_are_judged_in_a_tpu_runtime(place, tmp_path):
     keras = tmp_path / "flowers.py"
     keras.write_text(LAB_10.replace("NETWORK", network))
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    verify = [python, "-m", "lab_utils.runtime", "--verify", "--batch", "8", "--image_size", "32"]
+    ran = subprocess.run(verify, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "least time of the step, v5e: " in ran.stdout, ran.stdout + ran.stderr
     for program, stages in (
         (keras, {"read", "compile", "run", "feed"}),
         (ROOT / "tests/jax_mains/named_sharding.py", {"read", "compile", "run"}),
