@@ -53,6 +53,14 @@ def _stand_in(name: str, **attributes: object) -> types.ModuleType:
     return module
 
 
+def _has_keras_2() -> bool:
+    """Whether tf.compat.v1.layers is that of tf-keras."""
+    try:
+        return tf.compat.v1.layers.conv2d.__module__.startswith("tf_keras")
+    except (ImportError, AttributeError):  # those of Keras 3
+        return False
+
+
 def _install() -> None:
     """Makes `tf.estimator` and `tf.compat.v1.estimator`.
 
@@ -72,14 +80,14 @@ def _install() -> None:
         session.run(tf.no_op())  # the first session of a process writes a notice about MLIR, once
     if version == OLDEST:
         return
-    try:
-        layers = tf.compat.v1.layers.conv2d.__module__
-    except (ImportError, AttributeError):  # those of Keras 3
-        layers = ""
-    if not layers.startswith("tf_keras"):
+    lacking = ""
+    if not importlib.util.find_spec(
+        "tf_keras"
+    ):  # asked first: a lazy module that fails once never loads
         lacking = f"install it with `pip install 'tf-keras~={version[0]}.{version[1]}.0'`"
-        if importlib.util.find_spec("tf_keras"):
-            lacking = "this process uses Keras 3 already"
+    elif not _has_keras_2():
+        lacking = "this process uses Keras 3 already"
+    if lacking:
         raise ImportError(
             f"Estimator code needs Keras 2, and tf.compat.v1.layers has none here: {lacking}. Restart "
             "Python, and import lab_utils.estimator before anything touches tf.keras."

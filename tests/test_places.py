@@ -2,8 +2,9 @@
 
 tests/places has a list of packages for each place; an environment is made from it, as fresh as a learner's
 session there. Its kernel loads Matplotlib, and Pillow with it, before the first cell, as theirs do. In `make
-test` one lab runs in Colab's packages, in `make test-all` all labs do in both. To renew a list, give each of
-its packages the version of the newest source that its head names.
+test` one lab runs in Colab's packages, in `make test-all` all labs do in both. Their TPU runtimes have no
+TensorFlow, or none with Keras 2: there the dry run judges programs. To renew a list, give each of its
+packages the version of the newest source that its head names.
 """
 
 import json
@@ -52,8 +53,8 @@ def packages(folder: Path) -> dict[str, str]:
     return {each["name"]: each["version"] for each in listed}
 
 
-def fill(place: str, folder: Path) -> None:
-    """Makes the place: its packages, its kernel, the solutions and the wheel; then runs FIRST there."""
+def found(place: str, folder: Path) -> Path:
+    """Makes the place as it is found, with the wheel of the course beside it; returns its Python."""
     packages_of = ROOT / "tests/places" / f"{place}.txt"
     (version,) = re.findall(r"^# Python (3\.\d+)\.", packages_of.read_text(), re.M)
     uv("venv", "--quiet", "--seed", "--python", interpreter(version), folder / "venv")
@@ -61,6 +62,12 @@ def fill(place: str, folder: Path) -> None:
     uv("pip", "install", "--quiet", "--no-deps", "--python", python, "-r", packages_of)
     (folder / "before.json").write_text(json.dumps(packages(folder)))
     uv("build", "--quiet", "--wheel", "--out-dir", folder / "content", ROOT)
+    return python
+
+
+def fill(place: str, folder: Path) -> None:
+    """Makes the place: its packages, its kernel, the solutions and the wheel; then runs FIRST there."""
+    python = found(place, folder)
     for path in test_labs.SOLUTIONS:
         shutil.copy(path, folder / "content")
     kernel = folder / "jupyter/kernels/place/kernel.json"
@@ -122,6 +129,58 @@ def test_a_solution_runs_and_names_the_same_cells(lab, place, folder):
     wanted = dict.fromkeys(test_labs.ids(int(lab[:2])), "correct")
     assert test_labs.outcomes(cells) == wanted
     assert cells_named(executed) == cells_named(ROOT / "solutions" / executed.name)
+
+
+# The model of lab 10 as a program, from the solution's own cell, and a batch split by hand as in lab 11.
+LAB_10 = """
+import os
+os.environ["KERAS_BACKEND"] = "jax"
+import keras
+import numpy as np
+from keras import layers
+
+NETWORK
+
+keras.distribution.set_distribution(keras.distribution.DataParallel())
+model = network(64, 5)
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(keras.optimizers.SGD(0.01, momentum=0.9), loss)
+draw = np.random.default_rng(0)
+pictures = draw.integers(0, 256, (256, 64, 64, 3), dtype=np.uint8)
+model.fit(pictures, draw.integers(0, 5, 256), batch_size=64, epochs=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["colab_tpu", "kaggle_tpu"])
+def test_programs_of_today_are_judged_in_a_tpu_runtime(place, tmp_path):
+    """By the commands of places.md, which change none of its packages."""
+    python = found(place, tmp_path)
+    (wheel,) = (tmp_path / "content").glob("*.whl")
+    uv("pip", "install", "--quiet", "--no-deps", "--python", python, wheel, "flatbuffers")
+    before, after = json.loads((tmp_path / "before.json").read_text()), packages(tmp_path)
+    assert before == {name: after.get(name) for name in before}
+    assert "tf-keras" not in after and ("tensorflow-cpu" in after) == (place == "kaggle_tpu")
+    cells = test_labs.code_cells(ROOT / "solutions/10_todays_api.ipynb")
+    network = next(cell.source for cell in cells if "def network(" in cell.source)
+    keras = tmp_path / "flowers.py"
+    keras.write_text(LAB_10.replace("NETWORK", network))
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    verify = [python, "-m", "lab_utils.runtime", "--verify", "--batch", "8", "--image_size", "32"]
+    ran = subprocess.run(verify, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "least time of the step, v5e: " in ran.stdout, ran.stdout + ran.stderr
+    for program, stages in (
+        (keras, {"read", "compile", "run", "feed"}),
+        (ROOT / "tests/jax_mains/named_sharding.py", {"read", "compile", "run"}),
+    ):
+        command = [python, "-m", "lab_utils.dry_run", "--main", program, "--json", "report.json"]
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert report["verdict"] == "ready" and report["devices"] == 8
+        done = {each["stage"] for each in report["stages"] if each["status"] == "done"}
+        assert done == stages, ran.stdout
+        assert "TensorFlow" not in report["versions"]
 
 
 def test_lab_of_make_test_names_cells():

@@ -1,6 +1,7 @@
 """How TensorFlow is loaded, for those who do not know whether it is. No TensorFlow is imported here."""
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -23,10 +24,10 @@ def prepare() -> None:
     """Sets the variables that TensorFlow reads when it is imported, or when tf.keras is first touched.
 
     Estimator code needs Keras 2 in tf.keras and tf.compat.v1.layers, whatever the shell has set for other
-    work. TensorFlow 2.15 brings that itself.
+    work. TensorFlow 2.15 brings that itself. Where there is no tf-keras, tf.keras stays what it is.
     """
     keras = next((package.version for package in metadata.distributions(name="keras")), "")
-    if not keras.startswith("2."):
+    if not keras.startswith("2.") and importlib.util.find_spec("tf_keras"):
         os.environ["TF_USE_LEGACY_KERAS"] = "1"
         # Without a home tf-keras would make a folder ~ where it runs. Where it cannot, it does without.
         if os.path.expanduser("~") == "~":

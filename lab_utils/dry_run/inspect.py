@@ -2,25 +2,37 @@
 
     from lab_utils.dry_run.inspect import compile_program, lower_estimator
 
-Everything else inside of the dry run may move.
+Everything else inside of the dry run may move. A name is imported when it is taken: those for TensorFlow's
+programs import TensorFlow, and the others do without it.
 """
 
-# ruff: noqa: F401 (names for others)
+import importlib
+
 # A program of one core: lowered, compiled for a TPU, or given to libtpu as JAX lowered it. The graphs that
 # TPUEstimator builds, and walks over graphs. What a report holds, and one for a port that cannot be traced.
 # A program that is run up to its training.
-from lab_utils.dry_run.api import refusal
-from lab_utils.dry_run.compile.stage import compile_program, compile_stablehlo
-from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
-from lab_utils.dry_run.ops import is_random
-from lab_utils.dry_run.private.tensorflow import replicas
-from lab_utils.dry_run.private.tpu_estimator import settings
-from lab_utils.dry_run.records import CompiledStep, Cost, LineCost, Memory
-from lab_utils.dry_run.report.comparison import Trial
-from lab_utils.dry_run.report.words import published, times_of_estimates
-from lab_utils.dry_run.target import load_main, module_of_file
-from lab_utils.dry_run.trace.build import trace
-from lab_utils.dry_run.trace.messages import settings_finding
-from lab_utils.dry_run.workload import Inputs
+_NAMES = {
+    "api": ("refusal",),
+    "compile.stage": ("compile_program", "compile_stablehlo"),
+    "frontends.cells": ("CannotJudge",),
+    "frontends.estimator": ("lower_estimator",),
+    "graphs": ("all_nodes", "ancestors", "everywhere"),
+    "ops": ("is_random",),
+    "private.tensorflow": ("replicas",),
+    "private.tpu_estimator": ("settings",),
+    "records": ("CompiledStep", "Cost", "LineCost", "Memory"),
+    "report.comparison": ("Trial",),
+    "report.words": ("published", "times_of_estimates"),
+    "target": ("load_main", "module_of_file"),
+    "trace.build": ("trace",),
+    "trace.messages": ("settings_finding",),
+    "workload": ("Inputs",),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lab_utils.dry_run.{_HOMES[name]}"), name)

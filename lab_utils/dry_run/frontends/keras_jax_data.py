@@ -159,8 +159,12 @@ class FitData:
             count = self.x.num_batches
             return self._rest_of(self.x[count - 1]) if count else None
         if hasattr(self.x, "element_spec"):
-            from lab_utils.dry_run.read.inputs import rest_of_dataset  # imports TensorFlow
-
+            try:
+                from lab_utils.dry_run.read.inputs import rest_of_dataset
+            except (
+                ImportError
+            ):  # a TensorFlow that lab_utils.estimator was not made for, or without tf-keras
+                return None
             return rest_of_dataset(self.x)
         with contextlib.suppress(NotImplementedError):  # of a generator
             if self.adapter.has_partial_batch is not None:

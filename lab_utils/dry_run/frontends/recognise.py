@@ -86,7 +86,7 @@ def workload_of(
 
 
 def _estimator(subject: Any, inputs: Inputs) -> Workload | None:
-    """A TPUEstimator's workload; None for what is not an Estimator.
+    """A TPUEstimator's workload; None where `subject` is not an Estimator.
 
     Raises:
         PlainEstimator, TypeError: it is an Estimator of another kind.

@@ -142,6 +142,7 @@ def _run_exported(
 ) -> list[dict[str, Any]]:
     """What each step did to the state, by name, and its losses."""
     import jax
+    import jax.export
 
     exported = jax.export.deserialize(bytearray((folder / run["blob"]).read_bytes()))
     virtual_cores = counted(run["cores"], "virtual core")

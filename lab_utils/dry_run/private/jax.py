@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.export  # in jax 0.7.2 `import jax` does not bring it
 import numpy as np
 from jax._src import core, debugging, shard_map
 from jax._src.interpreters import mlir, partial_eval
