@@ -24,6 +24,7 @@ from unittest import mock
 from lab_utils.common import source
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
+from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.private.tpu_estimator import NO_HOST
@@ -177,12 +178,19 @@ def recording(cores: int) -> Iterator[Recording]:
             calls.refuse_program(args)
             start(self, args, *more, **options)
 
+        make_config = tpu.RunConfig.__init__
+
+        def noting_config(self, *arguments, **options):
+            make_config(self, *arguments, **options)
+            self.made_at = caller()  # of any file; an Estimator keeps a copy of it
+
         stand_ins = _methods(calls)
         for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
             for name in stand_ins.keys() & vars(owner).keys():
                 replace(owner, name, stand_ins[name])
         for module in (tf.estimator, v1.estimator):
             replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
+        replace(tpu.RunConfig, "__init__", noting_config)
         replace(subprocess.Popen, "__init__", popen)
         replace(os, "system", lambda command: subprocess.call(command, shell=True))
         replace(v1.Session, "__init__", open_here)
