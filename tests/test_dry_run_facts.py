@@ -22,7 +22,7 @@ FOLLOWS = {
     "program": ("every_op", "ops", "flow"),
     "pipeline": (
         *("twice", "batches", "functions_of_input", "mapped", "links", "last_batch", "asked"),
-        "place_of_batches",
+        *("place_of_batches", "missing_files"),
     ),
 }
 

@@ -228,13 +228,13 @@ def part_of_the_batch(number):
     return model_fn
 
 
-def normalised_over_all(average):
+def normalised_over_all(average, moments=tf.nn.moments):
     """Statistics of all cores: with `average` of their variances, else of the squares."""
 
     def model_fn(features, labels, mode, params):
         net = tf.expand_dims(features, 1) * tf.range(1.0, 4.0)[:, None]  # [batch, 3, features]
         count = v1.tpu.cross_replica_sum(1.0)
-        mean, variance = tf.nn.moments(net, [0, 1])
+        mean, variance = moments(net, [0, 1])
         squares = variance if average else variance + tf.square(mean)
         mean, squares = (v1.tpu.cross_replica_sum(each) / count for each in (mean, squares))
         variance = squares if average else squares - tf.square(mean)
@@ -242,6 +242,10 @@ def normalised_over_all(average):
         return dense(tf.reduce_mean(net, 1), labels, mode, params)
 
     return model_fn
+
+
+def by_hand(rows, axes):
+    return tf.reduce_mean(rows, axes), tf.math.reduce_variance(rows, axes)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +260,8 @@ def normalised_over_all(average):
         (part_of_the_batch(32), None),
         (normalised_over_all(average=False), ""),
         (normalised_over_all(average=True), None),
+        (normalised_over_all(average=False, moments=by_hand), ""),
+        (normalised_over_all(average=True, moments=by_hand), None),
     ],
 )
 def test_a_number_may_be_that_of_the_cores_and_is_named_then(model_fn, number):

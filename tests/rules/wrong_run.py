@@ -189,3 +189,24 @@ def distances_by_a_product(wrong):
         return parts.loss_of(labels, 2 * products - squares if wrong else -distances)
 
     return _port(loss_of)
+
+
+@wrong("TPU301")
+def loop_without_a_bound_in_a_function_of_its_own(wrong):
+    """TensorFlow names an op of the gradient, and not the loop in the function that is called."""
+    bound = {} if wrong else {"maximum_iterations": 20}
+
+    @tf.function
+    def settled(rows):
+        [rows] = tf.while_loop(  # <- TPU301
+            lambda rows: tf.reduce_max(tf.abs(rows)) > 0.5,
+            lambda rows: [rows * 0.9],
+            [rows],
+            **bound,
+        )
+        return rows
+
+    def loss_of(features, labels):
+        return parts.loss_of(labels, settled(v1.layers.dense(features, parts.CLASSES)))
+
+    return _port(loss_of)

@@ -166,9 +166,36 @@ def _is_batch_statistic(op: tf.Operation) -> bool:
         data, channels_first = op.inputs[0], op.get_attr("data_format") == b"NCHW"
         is_layer = channels_first and data.op.type == "Reshape" and data.shape[0] == 1
         return op.get_attr("is_training") and not is_layer
-    axes = tf.get_static_value(op.inputs[1])
     # Layer normalisation leaves the batch's axis.
-    return op.name.endswith("moments/variance") and (axes is None or 0 in np.ravel(axes))
+    return _is_over_batch(op) and (op.name.endswith("moments/variance") or _is_variance(op))
+
+
+def _is_over_batch(op: tf.Operation) -> bool:
+    """Whether a mean is one over the examples, as far as its axes are constant."""
+    axes = tf.get_static_value(op.inputs[1])
+    return axes is None or 0 in np.ravel(axes)
+
+
+_HANDS_ON = ("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Cast")
+
+
+def _is_variance(op: tf.Operation) -> bool:
+    """Whether a mean is one of squared distances from a mean of the core's own examples."""
+    squares = _source(op.inputs[0])
+    if squares.type == "Square":
+        squares = _source(squares.inputs[0])
+    if squares.type not in ("SquaredDifference", "Sub"):
+        return False
+    centres = map(_source, squares.inputs)
+    return any(centre.type == "Mean" and _is_over_batch(centre) for centre in centres)
+
+
+def _source(tensor: tf.Tensor) -> tf.Operation:
+    """The op that computes a tensor, before ops that only hand it on."""
+    op = tensor.op
+    while op.type in _HANDS_ON:
+        op = op.inputs[0].op
+    return op
 
 
 def _reaches(op: tf.Operation, loss: tf.Tensor | None) -> bool:

@@ -187,8 +187,10 @@ def is_empty_list(tensor: Any) -> bool:
 
 
 def slices_nothing(dataset: Any) -> bool:
-    """Whether a dataset has the elements of an empty list of strings."""
-    return any(map(is_empty_list, getattr(dataset, "_tensors", ())))
+    """Whether a dataset has the elements of an empty list of strings, or reads the files of one."""
+    names = getattr(dataset, "_filenames", None)
+    reads_nothing = isinstance(names, tf.data.Dataset) and slices_nothing(names)
+    return reads_nothing or any(map(is_empty_list, getattr(dataset, "_tensors", ())))
 
 
 def is_in_tf_function() -> bool:
