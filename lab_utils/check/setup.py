@@ -65,8 +65,10 @@ def _skip_without(packages: tuple[str, ...]) -> None:
 
     def skipped(lines: list[str]) -> list[str]:
         text = "".join(lines)
-        runs = text.startswith(("%pip", "%conda", "!pip", "!uv")) or "ready(" in text or not lacking()
-        return lines if runs else [f'print("Skipped: {lacking()} is not installed here.")\n']
+        installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
+        if installs or "ready(" in text or not lacking():
+            return lines
+        return [f'print("Skipped: {lacking()} is not installed here.")\n']
 
     if not lacking():
         return
