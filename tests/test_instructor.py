@@ -121,7 +121,7 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
             assert wrong_answers.heard(answer.says, message), f"{todo.id}: {answer}"
 
 
-@pytest.mark.parametrize("lab", guide.teaching(ROOT))
+@pytest.mark.parametrize("lab", sources.labs())
 def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
     """The live script takes its mistake from the wrong answers; a place that is gone would mislead."""
     spoken = guide.teaching(ROOT)[lab]
