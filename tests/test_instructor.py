@@ -121,7 +121,7 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
             assert wrong_answers.heard(answer.says, message), f"{todo.id}: {answer}"
 
 
-@pytest.mark.parametrize("lab", guide.teaching(ROOT))
+@pytest.mark.parametrize("lab", sources.labs())
 def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
     """The live script takes its mistake from the wrong answers; a place that is gone would mislead."""
     spoken = guide.teaching(ROOT)[lab]
@@ -131,7 +131,8 @@ def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
 
 def test_the_questions_before_and_after_are_those_of_the_labs():
     page = html.unescape(guide.texts(ROOT)["questions.html"])
-    for lab, number in plans.read(ROOT)["questions"]:
+    groups = plans.read(ROOT)["questions"]
+    for lab, number in [pair for group in groups for pair in group["ask"]]:
         question = quiz.questions(ROOT)[f"{lab:02d}"][number - 1]
         right = question["right"][0]
         assert page.count(f"☐ {right}<") == 1 and f"<li>{right}</li>" in page

@@ -32,7 +32,7 @@ def ready(*packages: str) -> None:
     doctor` looks at everything.
     """
     try:
-        scratch.use_process_folder()
+        scratch.of_process()
     except OSError as error:
         print(
             f"[FAIL] temporary files: {error}\n       make room, or set TMPDIR to a folder with room"
@@ -65,10 +65,10 @@ def _skip_without(packages: tuple[str, ...]) -> None:
 
     def skipped(lines: list[str]) -> list[str]:
         text = "".join(lines)
-        runs = (
-            text.startswith(("%pip", "%conda", "!pip", "!uv")) or "ready(" in text or not lacking()
-        )
-        return lines if runs else [f'print("Skipped: {lacking()} is not installed here.")\n']
+        installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
+        if installs or "ready(" in text or not lacking():
+            return lines
+        return [f'print("Skipped: {lacking()} is not installed here.")\n']
 
     if not lacking():
         return
