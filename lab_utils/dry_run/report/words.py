@@ -86,7 +86,21 @@ def speed_sentence(step: CompiledStep, report: Outcome) -> str:
     """What is known of one program's speed: its estimated time, then the bound that no program beats."""
     if step.cost.estimated_seconds is None:
         return _bound_sentence(step, report.cores)
-    return f"{_estimate_sentence(step, report)} {_bound_beside(step)}".rstrip()
+    sentences = (_estimate_sentence(step, report), exchange_sentence(step), _bound_beside(step))
+    return " ".join(filter(None, sentences))
+
+
+def exchange_sentence(step: CompiledStep) -> str:
+    """What the exchanges of a step take on the links, over which axes, and what of it the core waits for."""
+    cost = step.cost
+    if cost.link_seconds is None:
+        return ""
+    axes = "; ".join(str(axis) for axis in step.exchanges if axis.seconds)
+    waits = f"{scaled(cost.exchange_seconds.value, 's')} of it" if cost.exchange_seconds else "none"
+    return (
+        f"Its exchanges take {scaled(cost.link_seconds.value, 's')} on the links: {axes}. "
+        f"The core waits for {waits}, and computes during the rest."
+    )
 
 
 def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
@@ -94,7 +108,7 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
     cost, seconds, cores = step.cost, step.cost.estimated_seconds.value, report.cores
     parts = f"{cost.cycles.value:,.0f} cycles of its schedule"
     if cost.exchange_seconds is not None:
-        parts += f", and {scaled(cost.exchange_seconds.value, 's')} for exchanges between chips"
+        parts += f", and {scaled(cost.exchange_seconds.value, 's')} of waiting for other chips"
     low, high = times_of_estimates()
     return (
         f"The {step.name} takes about {scaled(seconds, 's')}, as the TPU compiler estimates it ({parts}). "
