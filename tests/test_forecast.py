@@ -196,16 +196,16 @@ ENTRY %main (p: f32[64,64], n: s32[]) -> f32[64,64] {
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "in_vain"),
+    ("old", "new", "in_part"),
     [
         ("", "", True),
         ("fusion(%same, %id)", "fusion(%same, %n)", False),  # a step's number, not the core's
         ("dynamic-slice(%whole", "negate(%whole", False),
     ],
 )
-def test_an_array_of_which_a_core_keeps_its_own_part_is_gathered_in_vain(old, new, in_vain):
+def test_an_array_of_which_a_core_keeps_its_own_part_is_marked(old, new, in_part):
     (exchange,) = summarise(SLICED.replace(old, new)).exchanges
-    assert exchange.kept_in_part is in_vain
+    assert exchange.kept_in_part is in_part
 
 
 def test_without_cycles_there_is_no_forecast():

@@ -236,7 +236,7 @@ class Feed(FigureTable):
     Attributes:
         examples_per_second: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
-        required: examples/s that the cores of one host take at most.
+        required: examples/s that the cores of one host take, as estimated, or at most.
         host_cores_needed: cores like these that would deliver it.
     """
 

@@ -19,7 +19,7 @@ NOTEWORTHY = 0.5  # of the matmuls
 _MOST = 4  # arrays, by name
 # What is whole on every core is worth a warning from this part of the state that a core holds on, and size.
 WHOLE_SHARE, WHOLE_BYTES = 0.1, 2**20
-GATHERED_SHARE = 0.05  # of the time of a step, for an array that is gathered in vain
+GATHERED_SHARE = 0.05  # of the time of a step, for an array that is gathered for a part of it
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 _BFLOAT16 = {
@@ -73,7 +73,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if compiled.step.memory.needed is not None:
         findings.append(out_of_memory(compiled, compiled.summary, ""))
     findings += _padding(compiled) + _tables(compiled) + _of_partition(compiled)
-    pays_most = _gathered_in_vain(compiled) or _waits_for_links(compiled)
+    pays_most = _gathered_for_a_part(compiled) or _waits_for_links(compiled)
     return findings + (pays_most or _what_pays_most(compiled))
 
 
@@ -153,7 +153,7 @@ def _whole(split: Split, reason: str, size: int, count: int) -> Finding:
     return finding("TPU345", split.place, **facts)
 
 
-def _gathered_in_vain(compiled: Compiled) -> list[Finding]:
+def _gathered_for_a_part(compiled: Compiled) -> list[Finding]:
     """TPU346 for arrays that every core gathers whole, and of which it keeps its own part."""
     program, time = compiled.program, compiled.time
     if time is None or program.partition is None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import yaml
 
-from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
+from lab_utils.common.figures import Kind, counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
@@ -246,6 +246,9 @@ def memory_sentence(step: CompiledStep) -> str:
     return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({part})."
 
 
+_AT_MOST = ("at most", "roofline bound")
+
+
 def feed_sentence(report: Outcome) -> str:
     """How the input pipeline compares with the rate that the compiled step requires."""
     feed = report.feed
@@ -258,9 +261,8 @@ def feed_sentence(report: Outcome) -> str:
     if feed.required is None:
         return sentence
     demand = feed.required.value
-    sentence += (
-        f" The cores of one host take at most {rounded(demand)} examples/s, by the roofline bound"
-    )
+    by = ("about", "estimated time") if feed.required.kind is Kind.ESTIMATED else _AT_MOST
+    sentence += f" The cores of one host take {by[0]} {rounded(demand)} examples/s, by the {by[1]}"
     if demand <= rate:
         return sentence + ": it is fast enough."
     return sentence + (
