@@ -212,6 +212,10 @@ def test_without_cycles_there_is_no_forecast():
     assert forecast(Summary(), "v2:2x2") is None
 
 
+def speed_of(step, report):
+    return " ".join(words.speed_sentences(step, report))
+
+
 def estimated_step(seconds, on_chip=False):
     """The train step of the made reports, whose bound is 34.9 ms, with an estimated time."""
     step = made.train_step()
@@ -224,7 +228,7 @@ def estimated_step(seconds, on_chip=False):
 
 def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
     report = SimpleNamespace(cores=8, topology="v2:2x2")
-    sentence = words.speed_sentence(estimated_step(0.08), report)
+    sentence = speed_of(estimated_step(0.08), report)
     assert sentence.startswith(
         "The train step takes about 80.0 ms, as the TPU compiler estimates it"
     )
@@ -235,13 +239,13 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
 
 def test_a_chip_without_a_published_training_is_named():
     report = SimpleNamespace(cores=4, topology="v5p:2x2x1")
-    assert "none of them a training on v5p" in words.speed_sentence(estimated_step(0.08), report)
+    assert "none of them a training on v5p" in speed_of(estimated_step(0.08), report)
 
 
 @pytest.mark.parametrize(("on_chip", "why"), [(True, "the chip's own memory"), (False, "neither")])
 def test_no_bound_far_below_the_estimate_is_shown_as_a_speed(on_chip, why):
     report = SimpleNamespace(cores=8, topology="v2:2x2")
-    sentence = words.speed_sentence(estimated_step(0.2, on_chip), report)
+    sentence = speed_of(estimated_step(0.2, on_chip), report)
     assert "34.9 ms" not in sentence and "says little" in sentence and why in sentence
 
 
@@ -254,15 +258,15 @@ def test_the_interval_is_that_of_the_published_programs():
 
 def test_the_sentence_says_what_exchanges_take_and_what_the_core_waits_for():
     report, step = SimpleNamespace(cores=8, topology="v5e:2x4"), estimated_step(0.08)
-    assert "exchanges" not in words.speed_sentence(step, report)
+    assert "exchanges" not in speed_of(step, report)
     step.exchanges = [AxisExchanges("data", 0.03, {"all-gather": 3 * GB})]
     step.cost.link_seconds = Figure("links", 0.03, "s", Kind.DERIVED)
     step.cost.exchange_seconds = Figure("waiting", 0.02, "s", Kind.DERIVED)
-    sentence = words.speed_sentence(step, report)
+    sentence = speed_of(step, report)
     assert "take 30.0 ms on the links: 30.0 ms over data (all-gather of 3.00 GB)" in sentence
     assert "waits for 20.0 ms of it" in sentence
     step.cost.exchange_seconds = None
-    assert "The core waits for none" in words.speed_sentence(step, report)
+    assert "The core waits for none" in speed_of(step, report)
 
 
 def test_a_line_has_its_share_of_the_time_in_which_a_core_computes():

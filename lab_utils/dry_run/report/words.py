@@ -82,12 +82,14 @@ def line_shares(step: CompiledStep) -> list[LineShare]:
     return shares
 
 
-def speed_sentence(step: CompiledStep, report: Outcome) -> str:
-    """What is known of one program's speed: its estimated time, then the bound that no program beats."""
+def speed_sentences(step: CompiledStep, report: Outcome) -> list[str]:
+    """What is known of one program's speed: its estimated time, its exchanges, the bound that none beats."""
     if step.cost.estimated_seconds is None:
-        return _bound_sentence(step, report.cores)
-    sentences = (_estimate_sentence(step, report), exchange_sentence(step), _bound_beside(step))
-    return " ".join(filter(None, sentences))
+        return [_bound_sentence(step, report.cores)]
+    estimate = _estimate_sentence(step, report)
+    return [
+        text for text in (estimate, exchange_sentence(step), _bound_beside(step, report)) if text
+    ]
 
 
 def exchange_sentence(step: CompiledStep) -> str:
@@ -137,14 +139,15 @@ def has_training(topology: str) -> bool:
 _FAR_APART = 3
 
 
-def _bound_beside(step: CompiledStep) -> str:
+def _bound_beside(step: CompiledStep, report: Outcome) -> str:
     """The bound beside an estimate: what it follows from, or why it says little."""
     bound = step.cost.roofline
     if bound is None:
         return ""
     if step.cost.estimated_seconds.value > _FAR_APART * bound.seconds:
+        own = memory(chips.parse(report.topology)[0].own_memory)
         why = (
-            "arrays stay in the chip's own memory, so that little traffic reaches HBM"
+            f"arrays stay in the chip's own memory ({own} a core), so that little traffic reaches HBM"
             if step.on_chip
             else "most of its time goes to work that is neither matmuls nor HBM traffic"
         )
