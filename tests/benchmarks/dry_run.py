@@ -5,9 +5,9 @@
 
 Without a MODULE:FUNCTION the flowers port is judged, on the bundled photographs, 128 images a core. Each run
 is a process of its own; runs with an empty and with a filled cache alternate, and so do topologies, so that
-other work on the machine falls on all. Prints medians, the share of each stage in the whole, and ratios; writes
-dry_run.json and, for each topology, a picture to DIR. With --before the same is measured of an earlier commit,
-checked out aside, in turns with this one.
+other work on the machine falls on all. Prints medians, the share of each stage in the whole, and ratios;
+writes dry_run.json and, for each topology, a picture to DIR. With --before the same is measured of an earlier
+commit, checked out aside, in turns with this one.
 
 What bounds each stage of the flowers port:
 
