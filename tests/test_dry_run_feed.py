@@ -123,7 +123,8 @@ def test_a_slow_pipeline_is_a_warning_only_where_it_would_be_slow_on_any_host(
     measured = {"examples_per_second": 100.0, "host_cores": used, "machine_cores": 4}
     figures = Feed(**{name: Figure("", n, "", Kind.DERIVED) for name, n in measured.items()})
     where = Place("model.py", 3, function="input_fn")
-    found = stage.compare(figures, idle, demand, where)
+    required = Figure("required", demand, "examples/s", Kind.DERIVED)
+    found = stage.compare(figures, idle, required, where)
     assert [finding.rule for finding in found] == ([rule] if rule else [])
     assert figures["host_cores_needed"].value == pytest.approx(used * demand / 100)
     assert all(figure.kind is Kind.DERIVED for figure in figures.values())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lab_utils.common.enums import StrEnum
+from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place
 
 
@@ -73,18 +74,56 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Split:
+    """How an array is to be laid over a mesh: an argument of the step, or a constraint within it.
+
+    Attributes:
+        name: of the argument; "" for a constraint.
+        shape, dtype: of the whole array.
+        spec: for each axis the mesh axes that split it: one's name, a tuple of names, or neither.
+        place: the line of the constraint.
+        is_state: the step's results replace the argument.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    spec: tuple[str | tuple[str, ...] | None, ...]
+    place: Place = NOWHERE
+    is_state: bool = False
+
+    def parts(self, mesh: Mapping[str, int]) -> list[int]:
+        """Into how many parts each axis of the array is to be split."""
+        counts = [1] * len(self.shape)
+        for axis, part in enumerate(self.spec):
+            names = (part,) if isinstance(part, str) else part if isinstance(part, tuple) else ()
+            counts[axis] = math.prod(mesh.get(name, 1) for name in names)
+        return counts
+
+    @property
+    def bytes(self) -> int:
+        """The size of the whole array."""
+        return Input(self.name, Role.VARIABLE, self.shape, self.dtype).bytes
+
+    def __str__(self) -> str:
+        return f"{self.name or 'an array'} {self.dtype}{list(self.shape)} ({memory(self.bytes)})"
+
+
+@dataclass(frozen=True)
 class Partition:
     """How the cores share a step whose arrays have shardings.
 
     Attributes:
         mesh: the sizes of its axes by name; {} for a step of a single core.
         donated: the numbers of the inputs whose memory the step may take.
+        splits: how its arguments and its constraints split arrays.
         has_silent_kernels: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
     mesh: dict[str, int]
     donated: list[int]
     has_silent_kernels: bool = False
+    splits: list[Split] = field(default_factory=list)
 
     @property
     def cores(self) -> int:

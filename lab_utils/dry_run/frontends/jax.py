@@ -28,7 +28,16 @@ from lab_utils.dry_run.lower.errors import (
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Comparison, Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import (
+    Api,
+    Comparison,
+    Input,
+    Output,
+    Partition,
+    Program,
+    Role,
+    Split,
+)
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.read import mapped as read_mapped
 from lab_utils.dry_run.records import Finding, Mode
@@ -299,6 +308,7 @@ class JaxWorkload(Workload):
                 mesh,
                 [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
+                _splits(arguments, jaxpr, state, self.where),
             ),
             left_out=self._left_out(jaxpr),
         )
@@ -368,6 +378,21 @@ class JaxWorkload(Workload):
                 "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
             )
         return " ".join(sentences)
+
+
+def _splits(
+    arguments: list[_jax.Argument], jaxpr: Any, state: set[str], where: Place
+) -> list[Split]:
+    """How the arguments and the constraints of a step split arrays."""
+    splits = [
+        Split(item.name, item.shape, item.dtype, item.spec or (), where, item.name in state)
+        for item in arguments
+    ]
+    for equation, spec in _jax.constraints(jaxpr):
+        array = equation.outvars[0].aval
+        place = _jax.place(equation) or where
+        splits.append(Split("", tuple(array.shape), str(array.dtype), spec, place))
+    return splits
 
 
 def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:

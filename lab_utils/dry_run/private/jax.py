@@ -186,11 +186,8 @@ def _meshes(jaxpr: Any) -> Iterator[Any]:
             sharding = equation.params["sharding"]
             if isinstance(sharding, jax.sharding.NamedSharding):
                 yield sharding.mesh
-        for value in equation.params.values():
-            for part in value if isinstance(value, tuple | list) else (value,):
-                body = getattr(part, "jaxpr", part)
-                if hasattr(body, "eqns"):
-                    yield from _meshes(body)
+        for body in _bodies(equation):
+            yield from _meshes(body)
 
 
 @contextmanager
@@ -322,6 +319,25 @@ def _shardings(equation: Any) -> list[Any]:
             shardings = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
     named = jax.sharding.NamedSharding
     return [sharding if isinstance(sharding, named) else None for sharding in shardings]
+
+
+def constraints(jaxpr: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """The equations of a jaxpr that constrain how an array is split, each with its PartitionSpec."""
+    for equation in jaxpr.eqns:
+        sharding = equation.params.get("sharding")
+        if equation.primitive.name == "sharding_constraint" and hasattr(sharding, "spec"):
+            yield equation, tuple(sharding.spec)
+        for body in _bodies(equation):
+            yield from constraints(body)
+
+
+def _bodies(equation: Any) -> Iterator[Any]:
+    """The jaxprs that an equation holds."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, tuple | list) else (value,):
+            body = getattr(part, "jaxpr", part)
+            if hasattr(body, "eqns"):
+                yield body
 
 
 def computes(jaxpr: Any) -> bool:
