@@ -64,6 +64,7 @@ class Recording:
         after: why what follows the last call is not judged; "" where the program went on to its end.
         other_program: a program of Python that it was about to start, and the line.
         imports_jax: it has imported JAX.
+        traced_only: where it takes gradients in what JAX traces, if it calls no step that trains.
         on_call: is called at each call.
     """
 
@@ -81,6 +82,7 @@ class Recording:
     after: str = ""
     other_program: str = ""
     imports_jax: bool = False
+    traced_only: Place = NOWHERE
     on_call: Callable[[], None] = lambda: None
 
     @property
