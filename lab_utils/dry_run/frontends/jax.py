@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -324,9 +325,10 @@ class JaxWorkload(Workload):
             args, kwargs = arguments
             return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
 
-        return jax_cores.comparison(
+        comparison = jax_cores.comparison(
             step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
         )
+        return replace(comparison, is_loop=bool(self.recorded and self.recorded.is_loop))
 
     def _mapper(self, jaxpr: Any) -> str:
         if "shard_map" not in read_jaxpr.primitives(jaxpr):

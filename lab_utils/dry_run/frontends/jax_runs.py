@@ -78,6 +78,11 @@ class Step:
     given: list[Any] = field(default_factory=list, repr=False)  # the results of the last call
 
     @property
+    def is_loop(self) -> bool:
+        """Whether it is a scan, with all its rounds: the next one may be of another body."""
+        return isinstance(self.function, _Loop)
+
+    @property
     def name(self) -> str:
         """As the program calls it."""
         return self.where.function or getattr(self.function, "__name__", "step")
@@ -153,7 +158,7 @@ class Steps:
                 return self._carried_out(jax_calls, function, args, kwargs, leaves)
             step = self._step(function, is_jitted)
             self._note(step, args, kwargs, leaves)
-            if len(step.calls) >= CALLS or not kind:
+            if step.is_loop or len(step.calls) >= CALLS or not kind:
                 self.end(step)
             try:
                 results = jax_calls.stand_ins(function, args, kwargs)
@@ -231,6 +236,9 @@ class Steps:
         pairs = _pairs(leaves, step.given)
         if len(step.calls) == 1:
             step.pairs, step.new = pairs, _new(leaves, first, pairs)
+        if not pairs:  # objects that two arguments share stay so
+            step.calls.append((args, kwargs))
+            return
         whole = [first[n] if n in pairs else leaf for n, leaf in enumerate(leaves)]
         step.calls.append(jax.tree.unflatten(structure, whole))
 
