@@ -3,8 +3,8 @@
     python tests/benchmarks/numerics_programs.py [--only WORDS ...]
 
 The programs are the right ports of tests/rules, programs of JAX of tests/jax_mains, a Keras model on
-TensorFlow and a plain function: on none of them may the dry run warn. Prints how far loss and weights are off,
-beside another order of the examples; and the time of stage run with numerics=True over its time without.
+TensorFlow and a plain function: on none of them may the dry run warn. Prints how far loss and weights are
+off, beside another order of the examples; and the time of stage run with numerics=True over that without.
 """
 
 import argparse
