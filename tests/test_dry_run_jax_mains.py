@@ -35,6 +35,7 @@ JUDGED = {
     "constrained": ("advance", 2, 96),
     "scan_alone": ("roll", 2, 500),
     "ahead_of_time": ("improve", 2, 96),
+    "several_optimizers": ("step", 2, 64),
 }
 
 
@@ -221,6 +222,11 @@ def test_a_step_is_not_carried_out_and_other_functions_are(run, capsys):
     Path("own.py").write_text(program)
     target = load_main("own.py", [], jax.device_count())
     assert target.data.pairs == {0: 0} and len(target.data.calls) == 2
+
+
+def test_steps_of_one_line_for_several_optimizers_are_several(run):
+    (other,) = run("several_optimizers").observed.not_covered
+    assert "several_optimizers.py:11" in other, "the step of the other one is not judged"
 
 
 def test_gradients_that_no_step_takes_are_said_with_their_line(run):

@@ -169,7 +169,8 @@ class Recording:
             self.calls.append(self.step.name)
             self.trained_at = self.step.called_at
             others = (step for step in steps.found if step is not self.step)
-            self.later_trainings = [f"{step}" for step in others if step.computes_gradients]
+            trainings = [f"{step}" for step in others if step.computes_gradients]
+            self.later_trainings = list(dict.fromkeys(trainings))
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""

@@ -120,6 +120,7 @@ class Steps:
             return self._by_name()
         candidates = [step for step in self.found if step.computes_gradients]
         candidates = [s for s in candidates if s.is_jitted] or candidates or self.found
+        candidates = list({step.where: step for step in reversed(candidates)}.values())[::-1]
         if len(candidates) > 1:
             candidates = [step for step in candidates if step.pairs] or candidates
         if len(candidates) < 2:
@@ -156,7 +157,7 @@ class Steps:
                 return function(*args, **kwargs)
             if kind is None:
                 return self._carried_out(jax_calls, function, args, kwargs, leaves)
-            step = self._step(function, is_jitted)
+            step = self._step(function, jax.tree.structure((args, kwargs)), is_jitted)
             self._note(step, args, kwargs, leaves)
             if step.is_loop or len(step.calls) >= CALLS or not kind:
                 self.end(step)
@@ -192,11 +193,17 @@ class Steps:
         except Exception:  # the call itself will raise it
             return None
 
-    def _step(self, function: Any, is_jitted: bool) -> Step:
-        """The step of that function; programs make a new function of the same line in each round."""
+    def _step(self, function: Any, structure: Any, is_jitted: bool) -> Step:
+        """The step of that function; programs make a new function of the same line in each round.
+
+        One that takes another structure is another step, as of a function that makes one for each optimizer.
+        """
+        import jax
+
         where = place(function) or caller()
         for step in self.found:
-            if step.function is function or step.where == where:
+            alike = step.where == where and jax.tree.structure(step.calls[0]) == structure
+            if step.function is function or alike:
                 return step
         self.found.append(Step(function, where, caller(), is_jitted))
         return self.found[-1]
