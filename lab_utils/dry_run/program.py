@@ -277,6 +277,7 @@ class Comparison:
         maps: it holds a function that is mapped over cores, by jax.pmap or jax.shard_map.
         has_values: the values are the program's own, not made up from shapes.
         examples: the numbers of the arguments that hold examples, and their axis.
+        is_loop: it is a loop with all its rounds, which the program calls once.
     """
 
     many: Exported
@@ -287,3 +288,4 @@ class Comparison:
     maps: bool
     has_values: bool
     examples: dict[int, int]
+    is_loop: bool = False

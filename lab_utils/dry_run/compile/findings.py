@@ -106,7 +106,10 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
     if unused:
         names = [f"{array.name} {array.dtype}{list(array.shape)}" for array in unused]
         size = memory(sum(array.bytes for array in unused))
-        findings.append(finding("TPU341", program.where, arrays=some(names), size=size))
+        lost = [array for array in unused if array.role == Role.VARIABLE]
+        note = program.mode == Mode.TRAIN and not lost  # a batch, which nobody needs after the step
+        facts = {"note": note, "arrays": some(names), "size": size}
+        findings.append(finding("TPU341", program.where, **facts))
     if partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         facts = {"topology": compiled.topology, "idle": idle, "hint": _SHARD[program.api]}

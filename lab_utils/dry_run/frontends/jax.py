@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -116,6 +117,7 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
+    _kept = "Return the value from the function that computes it, in place of keeping it elsewhere."
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class JaxWorkload(Workload):
         if not is_known or len(recorded.given) != len(jaxpr.outvars):
             return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
-        numbers = jax_calls.leaf_numbers(leaves, len(jaxpr.invars)) or {}
+        numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
         return pairs, {numbers[n] for n in recorded.new if n in numbers}
 
@@ -194,12 +196,14 @@ class JaxWorkload(Workload):
         new = {number for number in new - held if not _is_key(variables[number].aval)}
         return new or _batch(traced.jaxpr.jaxpr, held)
 
+    @property
+    def _precision(self) -> str | None:
+        """Of matmuls, as jax.default_matmul_precision has it where the step is called."""
+        return self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
+
     def _traced(self, step: Callable, call: tuple) -> Any:
-        precision = (
-            self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
-        )
         try:
-            with jax.default_matmul_precision(precision):
+            with jax.default_matmul_precision(self._precision):
                 traced = jax_calls.trace(step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
@@ -211,6 +215,8 @@ class JaxWorkload(Workload):
                     only_here=True,
                 ) from error
             raise self._refusal(error) from error
+        if (aval := _jax.leaked(traced)) is not None:
+            raise self._of_another_trace(aval)
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         if leaked := _jax.leak(traced):
@@ -221,6 +227,10 @@ class JaxWorkload(Workload):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
+
+    def _of_another_trace(self, aval: Any) -> CannotLower:
+        what = f"the step uses a value ({aval.str_short()}) that JAX traced in another function."
+        return NotJax(jax.errors.UnexpectedTracerError(what), self.where, self._kept)
 
     def _refusal(self, error: Exception) -> CannotLower:
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
@@ -336,15 +346,20 @@ class JaxWorkload(Workload):
             Incomparable: it cannot be run here.
         """
         step, whole = self._first_call()
-        traced, roles = self._traces[0], jax_cores.Roles(self.state, self.batch)
+        traced = self._traces[0]
+        leaves = jax.tree.leaves(whole)
+        numbers = jax_calls.leaf_numbers(leaves, traced.jaxpr.jaxpr.invars) or {}
+        shardings = {n: getattr(leaves[leaf], "sharding", None) for leaf, n in numbers.items()}
+        roles = jax_cores.Roles(self.state, self.batch, {} if self.is_pmap else shardings)
 
         def trace(_: Any, arguments: tuple) -> Any:
             args, kwargs = arguments
             return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
 
-        return jax_cores.comparison(
+        comparison = jax_cores.comparison(
             step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
         )
+        return replace(comparison, is_loop=bool(self.recorded and self.recorded.is_loop))
 
     def _mapper(self, jaxpr: Any) -> str:
         if "shard_map" not in read_jaxpr.primitives(jaxpr):

@@ -64,6 +64,11 @@ class KerasJaxWorkload(JaxWorkload):
     """
 
     backend = "JAX"
+    _kept = (
+        "A layer keeps what it computes when it is built, as Normalization(mean=...) does, and fit builds it "
+        "within a function that JAX traces. Build the model before fit: begin it with keras.Input(shape), or "
+        "call model.build."
+    )
 
     def __init__(
         self, model: Any, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -86,6 +91,10 @@ class KerasJaxWorkload(JaxWorkload):
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError, LookupError) as error:
             raise TypeError(f"fit does not take these data: {error}") from error
+
+    @property
+    def _precision(self) -> str | None:
+        return self.data.precision
 
     @property
     def feed_place(self) -> Place:
@@ -190,7 +199,9 @@ class KerasJaxWorkload(JaxWorkload):
         """
         whole = [variable for part in self._state for variable in part]
         values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
-        roles = jax_cores.Roles(self.state, self.batch)
+        arguments = jax.tree.leaves(self.calls[0][1])
+        shardings = {number: each.sharding for number, each in enumerate(arguments)}
+        roles = jax_cores.Roles(self.state, self.batch, shardings)
 
         def trace(step: Any, call: tuple) -> Any:
             with self._as_in_fit():

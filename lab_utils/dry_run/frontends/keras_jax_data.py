@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ class FitData:
         distribution: the keras.distribution that was set at the call.
         is_pipeline: they are read batch by batch; else they are one batch.
         keeps_one_copy: the program was run with one copy of each variable, whatever its layout.
+        precision: of matmuls, as jax.default_matmul_precision has it at the call.
     """
 
     x: Any
@@ -43,6 +44,7 @@ class FitData:
     distribution: Any = None
     is_pipeline: bool = True
     keeps_one_copy: bool = False
+    precision: str | None = field(default_factory=lambda: jax.config.jax_default_matmul_precision)
 
     @classmethod
     def of(cls, data: Any, distribution: Any) -> "FitData":

@@ -5,7 +5,7 @@ child process, and for labs.
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -142,6 +142,15 @@ def trees(traced: Any) -> tuple[Any, Any]:
     return traced._in_tree, getattr(traced, "out_tree", None) or traced._out_tree  # before jax 0.8
 
 
+def leaked(traced: Any) -> Any:
+    """The type of a value that a step uses, and that belongs to another trace; None for none.
+
+    JAX traces and lowers such a step, and refuses to call it.
+    """
+    kept = getattr(traced, "_consts", ())
+    return next((value.aval for value in kept if isinstance(value, jax.core.Tracer)), None)
+
+
 def result_names(traced: Any) -> list[str]:
     """A name for each result: its place in what the step returns, "[1]['loss']", as far as it is known."""
     _, results = trees(traced)
@@ -225,10 +234,11 @@ def _bound_otherwise(functions: dict[Any, Any]) -> Iterator[None]:
         jax.clear_caches()
 
 
-def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
+def exported(traced: Any, given: Mapping[int, Any]) -> tuple[bytes, list[tuple[str, int, str]]]:
     """The step for this machine's CPU, serialized: a function of its arrays, keys as their numbers.
 
-    With it the axes of its mesh: name, size and type; none for a step of one device.
+    With it the axes of its mesh: name, size and type; none for a step of one device. `given` are shardings
+    that arguments have, by their numbers, where the step itself asks for none.
 
     Raises:
         Exception: whatever JAX cannot export.
@@ -247,7 +257,7 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
             for each, variable in zip(results, jaxpr.jaxpr.outvars, strict=True)
         ]
 
-    shardings = _export_shardings(traced)
+    shardings = _export_shardings(traced, given)
     shapes = [
         jax.ShapeDtypeStruct(*_numbers(variable.aval), sharding=sharding)
         for variable, sharding in zip(variables, shardings or [None] * len(variables), strict=True)
@@ -263,12 +273,15 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
     ]
 
 
-def _export_shardings(traced: Any) -> tuple[Any, ...]:
+def _export_shardings(traced: Any, given: Mapping[int, Any]) -> tuple[Any, ...]:
     """A sharding for each argument of a step of several devices: its own, or copies on all of them."""
     variables = traced.jaxpr.jaxpr.invars
-    given = traced._params.get("in_shardings") or ()
-    named = [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
-    named = named if len(named) == len(variables) else [None] * len(variables)
+    asked = traced._params.get("in_shardings") or ()
+    asked = asked if len(asked) == len(variables) else [None] * len(variables)
+    named = [
+        next((s for s in (each, given.get(n)) if isinstance(s, jax.sharding.NamedSharding)), None)
+        for n, each in enumerate(asked)
+    ]
     named = [
         each or _explicit(variable.aval) for each, variable in zip(named, variables, strict=True)
     ]

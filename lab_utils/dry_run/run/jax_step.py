@@ -28,7 +28,7 @@ LEAST_RATIO = 1.6
 
 def carry_out(session: Session, program: Program, comparison: Comparison) -> str:
     """Runs the step and judges it; returns the detail of stage "run"."""
-    steps = session.steps
+    steps = 1 if comparison.is_loop else session.steps
     try:
         runs, cached = _executed(comparison, steps, session)
     except NoRoom as error:
