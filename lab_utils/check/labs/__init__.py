@@ -14,5 +14,6 @@ changes of our solution: old, once in the region, new, and the message; it stand
 those of the slip. Numbers agree to 1e-6; a third value in a yield is another tolerance. Lists are as good as
 tuples; arrays agree in shape and type, too. What cannot be compared (training, files, graphs) is judged by
 `expect`, `same` and `returns` of `tools`, and then the check just returns its sentence; a mixture is fine.
-A check takes at most three seconds. Each case of a slip is a case of tests/test_labs.py.
+A check takes at most three seconds, but one that
+runs a program on virtual cores may take ten. Each case of a slip is a case of tests/test_labs.py.
 """
