@@ -1,14 +1,17 @@
 """What learners get wrong in lab 09, and the words that they must hear."""
 
-import re
-
 from wrong_answers import Mutant, Right, Wrong
 
-_9C = r"""
-def largest_batch(memory, per_core):
-    used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]
-    fits = memory["available"] / (used / per_core)
-    return int(fits // 128) * 128
+_BISECTION = """
+def largest_that_fits(needed, available, low, high):
+    first, last = low // 128, high // 128
+    while last - first > 1:
+        half = (first + last) // 2
+        if needed(128 * half) > available:
+            last = half
+        else:
+            first = half
+    return 128 * first
 """
 
 ANSWERS = {
@@ -98,248 +101,158 @@ def best_change(lines, changes):
     ],
     "9b": [
         Wrong("memory_diagnosis = {'line': 3}", "a dict with the keys line, GiB, change"),
-        Wrong("memory_diagnosis = {**memory_diagnosis, 'line': 1}", "4,096 x 38 x 38 x 64 numbers"),
+        Wrong("memory_diagnosis = {**memory_diagnosis, 'line': 1}", "1,024 x 38 x 38 x 64 numbers"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'line': 4}",
             "has the shape of an array from another",
         ),
-        # The first line of the picture, in the place of the number
+        # The name in the place of the number
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'line': 'scores'}",
             "is not the number of a line",
         ),
         # In bytes, in GB, in bfloat16
         Wrong(
-            "memory_diagnosis = {**memory_diagnosis, 'GiB': 4096 * 1444**2 * 4}", "a GiB is 2**30"
+            "memory_diagnosis = {**memory_diagnosis, 'GiB': 1024 * 1444**2 * 4}", "a GiB is 2**30"
         ),
-        Wrong("memory_diagnosis = {**memory_diagnosis, 'GiB': 34.2}", "a GiB is 2**30"),
-        Wrong("memory_diagnosis = {**memory_diagnosis, 'GiB': 15.9}", "of 4 bytes"),
+        Wrong("memory_diagnosis = {**memory_diagnosis, 'GiB': 8.54}", "a GiB is 2**30"),
+        Wrong("memory_diagnosis = {**memory_diagnosis, 'GiB': 3.98}", "of 4 bytes"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'change': 'A'}", "a smaller type is not enough"
         ),
-        Wrong("memory_diagnosis = {**memory_diagnosis, 'change': 'C'}", "no axis of filters"),
+        Wrong("memory_diagnosis = {**memory_diagnosis, 'change': 'C'}", "no axis of such numbers"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'change': 'D'}", "temporaries fill the memory"
         ),
-        Right("memory_diagnosis = {'change': 'b', 'line': 3, 'GiB': 31.8}"),
-        Right("memory_diagnosis = dict(line=3, GiB=2**12 * 38**4 * 4 / 1024**3, change='B')"),
+        Right("memory_diagnosis = {'change': 'b', 'line': 3, 'GiB': 7.95}"),
+        Right("memory_diagnosis = dict(line=3, GiB=2**10 * 38**4 * 4 / 1024**3, change='B')"),
     ],
     "9c": [
-        # The one that the wrong ones below are made from
-        Right(_9C),
-        # Sum over keys, integers
-        Right(r"""
-def largest_batch(memory, per_core):
-    parts = ("arguments", "temporaries", "outputs", "code")
-    used = int(sum(memory[part] for part in parts))
-    images = int(memory["available"]) * per_core // used
-    return images - images % 128
-"""),
-        # Math.floor, dict comprehension
-        Right(r"""
-def largest_batch(memory, per_core):
-    used = sum(value for kind, value in memory.items() if kind in {"arguments", "temporaries", "outputs", "code"})
-    an_image = used / per_core
-    return 128 * math.floor(memory["available"] / an_image / 128)
-"""),
-        # Code is not counted as growing
-        Right(r"""
-def largest_batch(memory, per_core):
-    grows = memory["arguments"] + memory["temporaries"] + memory["outputs"]
-    left = memory["available"] - memory["code"]
-    return int(left * per_core / grows) // 128 * 128
-"""),
-        # A float
-        Wrong(
-            _9C.replace("int(fits // 128) * 128", "fits // 128 * 128"),
-            "A batch size is a whole number, int",
-        ),
-        # Rounded to the nearest
-        Wrong(
-            _9C.replace("int(fits // 128) * 128", "round(fits / 128) * 128"),
-            "83 times 128 images fit",
-        ),
-        # Available counted in
-        Wrong(
-            _9C.replace(
-                'used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]',
-                "used = sum(memory.values())",
-            ),
-            "fit. How many bytes does one image take?",
-        ),
-    ],
-    "9d": [
-        Mutant(
-            "tf.cast(tensor, tf.float32) if",
-            "tf.cast(tensor, tf.bfloat16) if",
-            "expected ('float32",
-        ),
-        # Not a function
-        Wrong(
-            """
-def narrowed(input_fn):
-    return input_fn({"batch_size": 8, "taken": 3}).map(lambda *parts: parts)
-""",
-            "should return an input_fn",
-        ),
-        # Params forgotten
-        Wrong(
-            """
-def narrowed(input_fn):
-    def new():
-        return input_fn({"batch_size": 8, "taken": 3})
-    return new
-""",
-            "input_fn(params)",
-        ),
-        # Only the lab's structure
-        Wrong(
-            """
-def narrowed(input_fn):
-    def new(params):
-        def narrow(features, labels):
-            return {"pixels": tf.cast(features["pixels"], tf.float32)}, labels
-        return input_fn(params).map(narrow)
-    return new
-""",
-            re.compile("raised|structure should stay"),
-        ),
-        # Dict features alone
-        Wrong(
-            """
-def narrowed(input_fn):
-    def narrow(features, labels):
-        features = {k: tf.cast(v, tf.float32) if v.dtype == tf.float64 else v for k, v in features.items()}
-        return features, labels
-    return lambda params: input_fn(params).map(narrow)
-""",
-            "raised",
-        ),
-        # A list
-        Wrong(
-            """
-def narrowed(input_fn):
-    def narrow(t):
-        return tf.cast(t, tf.float32) if t.dtype == tf.float64 else t
-    return lambda params: [tf.nest.map_structure(narrow, each) for each in input_fn(params)]
-""",
-            "should return a dataset",
-        ),
-        # By element_spec
+        # Counted in 128s; the wrong ones below are made from it
+        Right(_BISECTION),
+        # From the standard library, which calls it by its key
         Right("""
-def narrowed(input_fn):
-    def new(params):
-        dataset = input_fn(params)
-        spec = dataset.element_spec
-        def convert(*element):
-            element = element if isinstance(spec, tuple) else element[0]
-            return tf.nest.map_structure(
-                lambda t, s: tf.cast(t, tf.float32) if s.dtype is tf.float64 else t, element, spec)
-        return dataset.map(convert, num_parallel_calls=tf.data.AUTOTUNE)
-    return new
+import bisect
+def largest_that_fits(needed, available, low, high):
+    candidates = range(low, high, 128)
+    return candidates[bisect.bisect_right(candidates, available, key=needed) - 1]
 """),
         # Recursion
         Right("""
-def _slim(value):
-    if isinstance(value, dict):
-        return {key: _slim(each) for key, each in value.items()}
-    if isinstance(value, (tuple, list)):
-        return tuple(map(_slim, value))
-    return tf.cast(value, "float32") if value.dtype == "float64" else value
-def narrowed(input_fn):
-    return lambda params: input_fn(params).map(lambda *x: _slim(x if len(x) > 1 else x[0]))
+def largest_that_fits(needed, available, low, high):
+    if high - low <= 128:
+        return low
+    middle = low + (high - low) // 256 * 128
+    if needed(middle) <= available:
+        return largest_that_fits(needed, available, middle, high)
+    return largest_that_fits(needed, available, low, middle)
 """),
-        # Functools, keyword
+        # Asks for both ends as well, and returns a NumPy number
         Right("""
-import functools
-def _new(input_fn, params):
-    def each(*parts):
-        flat = [tf.cast(t, tf.float32) if t.dtype == tf.float64 else t for t in tf.nest.flatten(parts)]
-        packed = tf.nest.pack_sequence_as(parts, flat)
-        return packed if len(packed) > 1 else packed[0]
-    return input_fn(params).map(each).prefetch(1)
-def narrowed(input_fn):
-    return functools.partial(_new, input_fn)
+import numpy
+def largest_that_fits(needed, available, low, high):
+    batches = numpy.arange(low, high + 1, 128)
+    fits = {batches[0]: needed(batches[0]) <= available, batches[-1]: needed(batches[-1]) <= available}
+    first, last = 0, len(batches) - 1
+    while last - first > 1:
+        half = (first + last) // 2
+        fits[batches[half]] = needed(batches[half]) <= available
+        first, last = (half, last) if fits[batches[half]] else (first, half)
+    return batches[first]
 """),
-    ],
-    "9e": [
-        Mutant(
-            "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop\n    return checkpoint",
-            "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop",
-            "is a return missing?",
-        ),
-        # What would do without a checkpoint
+        # One after the other
         Wrong(
             """
-def shortest_loop(step, call, checkpoint, share):
-    return math.ceil(share * call / ((1 - share) * step))
+def largest_that_fits(needed, available, low, high):
+    while needed(low + 128) <= available:
+        low += 128
+    return low
 """,
-            "the shortest loop that divides 1000",
+            "Let each call halve what is left",
         ),
-        # As long as possible
+        # From one figure, as if all bytes grew with the batch
         Wrong(
             """
-def shortest_loop(step, call, checkpoint, share):
-    return checkpoint
+def largest_that_fits(needed, available, low, high):
+    return int(available / (needed(low) / low)) // 128 * 128
 """,
-            "A shorter loop is enough",
+            "expected",
         ),
-        # Rounded up to a multiple, not a divisor
+        # To a single picture
         Wrong(
             """
-def shortest_loop(step, call, checkpoint, share):
-    least = math.ceil(share * call / ((1 - share) * step) - 1e-9)
-    return checkpoint // max(1, checkpoint // least)
+def largest_that_fits(needed, available, low, high):
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if needed(middle) <= available else (low, middle)
+    return low // 128 * 128
 """,
-            "the shortest loop that divides",
+            "only multiples of 128 are candidates",
         ),
         # A float
+        Wrong(_BISECTION.replace("return 128 * first", "return 128.0 * first"), "a whole number"),
+        # Only whether it fits
         Wrong(
-            """
-def shortest_loop(step, call, checkpoint, share):
-    for calls in range(checkpoint, 0, -1):
-        loop = checkpoint / calls
-        if loop.is_integer() and loop * step / (loop * step + call) >= share - 1e-12:
-            return loop
-    return float(checkpoint)
-""",
-            "a whole number",
+            _BISECTION.replace("needed(128 * half) > available", "not needed(128 * half)"),
+            "expected",
         ),
-        # next()
+    ],
+    "9d": [
+        # Sorted, and the first one
         Right("""
-def shortest_loop(step, call, checkpoint, share):
-    divisors = (n for n in range(1, checkpoint + 1) if not checkpoint % n)
-    return next((n for n in divisors if n * step / (n * step + call) >= share - 1e-9), checkpoint)
+def smallest_that_pays(trials, share):
+    rates = {trial.batch: trial.examples_per_second for trial in trials if trial.examples_per_second}
+    return next(batch for batch in sorted(rates) if rates[batch] >= share * max(rates.values()))
 """),
-        # Solved for n
+        # A loop, without a comprehension
         Right("""
-def shortest_loop(step, call, checkpoint, share):
-    least = share * call / ((1 - share) * step)
-    fitting = [n for n in range(1, checkpoint + 1) if checkpoint % n == 0 and n >= least - 1e-9]
-    return min(fitting, default=checkpoint)
+def smallest_that_pays(trials, share):
+    best = 0
+    for trial in trials:
+        best = max(best, trial.examples_per_second or 0)
+    found = None
+    for trial in trials:
+        if (trial.examples_per_second or 0) >= best * share and (found is None or trial.batch < found):
+            found = trial.batch
+    return found
 """),
         # NumPy
         Right("""
 import numpy
-def shortest_loop(step, call, checkpoint, share):
-    loops = numpy.arange(1, checkpoint + 1)
-    loops = loops[checkpoint % loops == 0]
-    busy = loops * step / (loops * step + call)
-    return int(loops[busy >= share - 1e-9].min()) if (busy >= share - 1e-9).any() else checkpoint
+def smallest_that_pays(trials, share):
+    rates = numpy.array([t.examples_per_second or 0 for t in trials])
+    batches = numpy.array([t.batch for t in trials])
+    return batches[rates >= share * rates.max()].min()
 """),
-        # From what is idle, without a tolerance
-        Right("""
-def shortest_loop(step, call, checkpoint, share):
-    for loop in range(1, checkpoint + 1):
-        if checkpoint % loop == 0 and 1 - call / (loop * step + call) >= share:
-            return loop
-    return checkpoint
-"""),
-        # As a ratio, without a tolerance
-        Right("""
-def shortest_loop(step, call, checkpoint, share):
-    fits = lambda loop: checkpoint % loop == 0 and call / (loop * step) <= 1 / share - 1
-    return next(filter(fits, range(1, checkpoint + 1)), checkpoint)
-"""),
+        # The rows that do not fit
+        Wrong(
+            """
+def smallest_that_pays(trials, share):
+    best = max(trial.examples_per_second for trial in trials)
+    return min(trial.batch for trial in trials if trial.examples_per_second >= share * best)
+""",
+            "None",
+        ),
+        # The first row that is fast enough
+        Wrong(
+            """
+def smallest_that_pays(trials, share):
+    fits = [trial for trial in trials if trial.examples_per_second]
+    best = max(trial.examples_per_second for trial in fits)
+    return [trial.batch for trial in fits if trial.examples_per_second >= share * best][-1]
+""",
+            "expected",
+        ),
+        # The row in the place of its batch
+        Wrong(
+            """
+def smallest_that_pays(trials, share):
+    fits = [trial for trial in trials if trial.examples_per_second]
+    best = max(trial.examples_per_second for trial in fits)
+    return min((t for t in fits if t.examples_per_second >= share * best), key=lambda t: t.batch)
+""",
+            "expected",
+        ),
+        Mutant("return min(trial.batch", "return min(trial.batch + 1", "expected"),
     ],
 }

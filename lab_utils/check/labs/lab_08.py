@@ -216,30 +216,40 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
 @todo(
     "8d",
     hints=(
-        "Which takes longer, arithmetic or HBM traffic? How much does each change reduce it?",
+        "Which of the three times is the largest, and is it near another one?",
+        "Where arithmetic or memory is near the estimate: which change makes that part smaller for each image?",
         "Where do the bytes come from: padding, weights with their gradients and slots, or activations?",
     ),
-    why="A change helps only if it reduces what bounds the step.",
+    why="A change helps only if it reduces what takes the time, and the estimate says whether that is arithmetic, "
+    "memory, or neither.",
 )
 def next_change(next_change: Any) -> str:
-    """Four reports; the factors are those of the bound (computed by the TPU compiler, libtpu 0.0.42.1, 2026-11-23)."""
+    """Four steps; the factors are those of estimated images/s on a v2-8 (tests/benchmarks/lab_08.py, 2026-11-27)."""
     clues = {
-        "1": "HBM traffic is the bound. The layers compute in bfloat16, and the head is pooled. What does the "
-        "compiler do to a batch of 16?",
-        "2": "HBM traffic is the bound. Which bytes are these: pictures, activations, or weights?",
-        "2 A": "That raises the bound 3.0 times, as a step reads the weights once. Another change raises it 12 times.",
-        "2 B": "That raises the bound 1.01 times: most bytes belong to weights, which stay float32.",
-        "2 D": "HBM traffic takes four times as long as the arithmetic.",
-        "3": "Compare the two times: which one has to become shorter?",
-        "3 A": "That raises the bound 1.00 times: four times the pictures have four times the FLOP.",
-        "4": "HBM traffic is the bound, the batch needs no padding, and the weights are few. Which bytes are left?",
-        "4 A": "That lowers the bound by 5 %: from 128 on nothing is padded, and the weights are few.",
+        "1": "The layers compute in bfloat16, and the head is pooled. What does the compiler do to a batch of 16?",
+        "1 E": "The estimate is far above both, but one of the changes still helps. What does the compiler do to a "
+        "batch of 16?",
+        "2": "Memory is near the estimate. Which bytes are these: pictures, activations, or weights?",
+        "2 A": "That raises the images/s 2.3 times, as a step reads the weights once. Another change raises them 17 "
+        "times.",
+        "2 B": "That changes nothing: most bytes belong to weights, which stay float32.",
+        "2 D": "Memory takes four times as long as the arithmetic.",
+        "2 E": "Memory takes three quarters of the estimate, so most of the time goes there.",
+        "3": "Which of the two is near the estimate, arithmetic or memory?",
+        "3 A": "That raises the images/s 1.01 times: four times the pictures have four times the FLOP.",
+        "3 E": "Arithmetic takes seven eighths of the estimate, so it is the limit.",
+        "4": "Compare both parts with the estimate. Does the step wait for the larger one?",
+        "4 A": "That raises the images/s 1.01 times: from 128 on nothing is padded, and the weights are few.",
+        "4 B": "That moves a third fewer bytes, so the bound falls. But the estimate stays, which is four times as "
+        "long as the bound.",
+        "4 D": "Arithmetic takes a fifth of the estimate, and memory no more than a quarter.",
     }
-    right = {1: "A", 2: "C", 3: "D", 4: "B"}
-    expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCD", clues)
+    right = {1: "A", 2: "C", 3: "D", 4: "E"}
+    expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCDE", clues)
     return (
-        "The compiler's bound rises 1.98 times in step 1, 12.2 in step 2 and 1.36 in step 4; in step 3 none of these "
-        "changes raises it."
+        "The estimated images/s rise 2.9 times in step 1 and 17 times in step 2. In step 3 arithmetic takes the time. "
+        "In step 4 neither part does: with 32 filters most of the matrix unit is idle, so fewer positions with more "
+        "filters would help."
     )
 
 

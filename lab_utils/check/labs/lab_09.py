@@ -1,18 +1,17 @@
-"""The checks of lab 09: lines of a report, memory, float64, loops."""
+"""The checks of lab 09: lines of a report, what fills the memory, the largest batch, and the one that pays."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.same import a
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
+from lab_utils.check.tools import expect
 from lab_utils.common.source import Place
 from lab_utils.dry_run.inspect import LineCost
-from lab_utils.estimator import tf
 
 _LINES = [
     LineCost(Place(file="cell In [5]", line=line, code=code), cycles, bytes_, flops=7 * cycles)
@@ -78,19 +77,19 @@ def change(best_change: Callable) -> Cases:
     return "Your function finds the change that saves most cycles of the whole step."
 
 
-_LARGEST = 4096 * 1444 * 1444 * 4 / 2**30  # GiB of the scores
+_LARGEST = 1024 * 1444 * 1444 * 4 / 2**30  # GiB of the scores
 _LINE = {
-    1: "Line 1 makes 4,096 x 38 x 38 x 64 numbers. Does another line make more?",
+    1: "Line 1 makes 1,024 x 38 x 38 x 64 numbers. Does another line make more?",
     2: "Line 2 only renames the axes: it has as many numbers as line 1.",
     4: "The softmax in line 4 has the shape of an array from another line, and the result of line 4 is small.",
     5: "The mean of line 5 leaves 64 numbers for each picture.",
 }
 _CHANGE = {
-    "change": "Which change leaves less than half of the product in line 3?",
-    "change A": "Half of the largest array is left, but the step still needs 19.5 GiB, and 15.75 GiB are usable "
-    "(computed by the TPU compiler): a smaller type is not enough.",
-    "change C": "The largest array has no axis of filters: the product sums over them.",
-    "change D": "The pictures take only a gigabyte; the temporaries fill the memory.",
+    "change": "Which change leaves less than a third of the product in line 3?",
+    "change A": "Half of the largest arrays is left, and two of them are still more than the 7.5 GiB that are usable: "
+    "a smaller type is not enough.",
+    "change C": "The largest array has no axis of such numbers: the product sums over them.",
+    "change D": "The pictures take only a quarter of a gigabyte as float32; the temporaries fill the memory.",
 }
 
 
@@ -112,154 +111,147 @@ def memory_culprit(memory_diagnosis: Any) -> str:
     expect(line == 3, _LINE.get(line, f"{line!r} is not the number of a line that makes an array."))
     expect(
         isinstance(size, Real) and abs(size / _LARGEST - 1) < 0.01,
-        "The line is right. Its result has 4,096 x 1,444 x 1,444 numbers of 4 bytes; a GiB is 2**30 bytes. "
+        "The line is right. Its result has 1,024 x 1,444 x 1,444 numbers of 4 bytes; a GiB is 2**30 bytes. "
         f"Yours is {size!r}.",
     )
     expect_decisions(memory_diagnosis, {"change": ("B", _CHANGE["change"])}, "ABCD", _CHANGE)
     return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
 
 
-_TOO_MANY = "do not fit. Count all four parts, and round down to a multiple of 128."
-_FAR_MORE = "Far more images fit. How many bytes does one image take? (`available` counts bytes that are free.)"
-
-
 @todo(
     "9c",
     hints=(
-        "How many bytes does one image take? Four entries are bytes in use; `available` is the memory that there is.",
-        "How many such images fit into the available memory? Round that down to a multiple of 128.",
+        "Which batch tells most about the others: one next to an end, or one in the middle?",
+        "If the middle fits, which end of the interval does it replace? And if it does not fit?",
+        "When are the two ends neighbours, so that there is nothing left between them?",
     ),
-    why="Bytes grow in proportion to the batch, so one measurement is enough for an estimate.",
+    why="Each compilation halves the candidates, so that five are enough for 31. To try them one by one takes up to 31.",
     slips=(
+        Slip("return low", "return high", "That batch does not fit: `high` never does."),
         Slip(
-            '("arguments", "temporaries", "outputs", "code")',
-            '("temporaries",)',
-            "Yours counts only the temporaries: arguments and outputs grow with the batch too.",
+            "<= available",
+            "< available",
+            "A step that needs exactly the bytes that are available fits.",
         ),
-        Slip('"arguments", ', "", f"Yours leaves out the arguments: that many images {_TOO_MANY}"),
         Slip(
-            '"temporaries", ', "", f"Yours leaves out the temporaries: that many images {_TOO_MANY}"
-        ),
-        Slip('"outputs", ', "", f"Yours leaves out the outputs: that many images {_TOO_MANY}"),
-        Slip(
-            "// 128 * 128", "// 128 * 128 + 128", f"Yours rounds up: that many images {_TOO_MANY}"
+            "while high - low > 128:",
+            "while high > low:",
+            "Your search does not end: stop when the ends are neighbours, 128 apart.",
         ),
         Slip(
             " // 128 * 128",
             "",
-            "That is not a multiple of 128: the last images would need padding.",
+            "Your search compiles batches that are no multiple of 128, although it looks for one.",
         ),
-        Slip("(used / per_core)", "used", _FAR_MORE),
-        Slip('("arguments", ', '("available", "arguments", ', _FAR_MORE),
+        Slip(
+            "if needed(middle) <= available:",
+            "if needed(middle) > available:",
+            "A batch that fits becomes the lower end of the interval.",
+        ),
     ),
 )
-def memory(largest_batch: Callable) -> Cases:
-    """As many whole 128s as fit."""
-    in_use = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
-    parts = in_use | {"available": 1.005e9}
-    result = largest_batch(dict(parts), 128)
-    yield "12.002 MB for 128 images, 1.005 GB available: 83 times 128 images fit", result
-    label = "12.002 MB for 256 images, half as much for each: 167 times 128 images fit"
-    yield label, largest_batch(dict(parts), 256)
-    message = f"A batch size is a whole number, int(...); yours is {result!r}."
-    expect(isinstance(result, Integral), message)
-    return "Your batch is the largest multiple of 128 that fits."
+def bisection(largest_that_fits: Callable) -> Cases:
+    """The largest multiple of 128 that fits, by few calls, also where bytes grow in steps."""
+    for label, needed, available, low, high in (
+        ("1 MB for each picture and 100 MB of weights, 2.5 GB available", _in_proportion, 2.5e9, 1024, 4096),
+        ("The same with exactly as much available as 2,048 pictures need", _in_proportion, _in_proportion(2048), 1024, 4096),
+        ("Bytes that grow in steps of 512 pictures, as padding does", _in_steps, 2.5e9, 128, 8192),
+        ("`low` is the largest itself", _in_proportion, _in_proportion(1100), 1024, 3072),
+        ("All but `high` fit", _in_proportion, _in_proportion(3071), 1024, 3072),
+        ("`low` and `high` are neighbours", _in_proportion, _in_proportion(1100), 1024, 1152),
+    ):  # fmt: skip
+        counted = _Compilations(needed)
+        result = largest_that_fits(counted, available, low, high)
+        yield f"{label}, between {low:,} and {high:,}", result
+        message = f"A batch size is a whole number, int(...); yours is {result!r}."
+        expect(isinstance(result, Integral), message)
+        enough = math.ceil(math.log2((high - low) / 128))
+        expect(
+            len(counted.batches) <= enough + _MORE,
+            f"{label}: yours compiles {len(counted.batches)} batches between {low:,} and {high:,}, where {enough} are "
+            "enough. Let each call halve what is left.",
+        )
+    return "Your search finds the largest multiple of 128 that fits, and each compilation halves what is left."
 
 
-_CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
+_MORE = 2  # calls that a search may take beyond those that it needs, for its ends
+_ENDLESS = 100
+
+
+class _Compilations:
+    """Stands for the compiler: bytes by batch, and a note of each batch that was asked for."""
+
+    def __init__(self, needed: Callable[[int], float]) -> None:
+        self.needed = needed
+        self.batches: list[int] = []
+
+    def __call__(self, batch: int) -> float:
+        self.batches.append(batch)
+        expect(
+            len(self.batches) < _ENDLESS,
+            "Your search does not end: stop when the ends are neighbours, 128 apart.",
+        )
+        expect(
+            batch % 128 == 0,
+            f"Yours compiles a batch of {batch}: only multiples of 128 are candidates.",
+        )
+        return self.needed(batch)
+
+
+def _in_proportion(batch: int) -> float:
+    return 1e8 + 1e6 * batch
+
+
+def _in_steps(batch: int) -> float:
+    return 1e8 + 1e6 * 512 * math.ceil(batch / 512)
 
 
 @todo(
     "9d",
     hints=(
-        "A batch may be a tuple, a dict, or a dict in a tuple: which function of tf.nest goes through all of it?",
-        "What do you do with a tensor that is not float64?",
+        "Which rows have a rate at all, and what is the best one?",
+        "Of the rows that are fast enough, which one do you want?",
     ),
-    why="Only float64 changes: integers, strings and the structure stay as they are.",
+    why="A larger batch than needed means fewer steps from the same pictures, and a model learns less from them.",
     slips=(
-        Slip("dtype == tf.float64", "dtype.is_floating", "bfloat16 should stay bfloat16."),
+        Slip("return min(", "return max(", "Yours is the largest batch that is fast enough."),
         Slip(
-            " if tensor.dtype == tf.float64 else tensor",
-            "",
-            "Yours casts all types, but integers and strings should stay.",
+            ">= share * best",
+            "== best",
+            "A smaller batch reaches the share of the best rate, too.",
         ),
         Slip(
-            " if len(parts) > 1 else parts[0]",
-            "",
-            "Yours returns a single tensor as a tuple of one.",
+            ">= share * best",
+            "> share * best",
+            "A batch with exactly that share is fast enough.",
+        ),
+        Slip(
+            "min(trial.batch for",
+            "min(trial.examples_per_second for",
+            "That is a rate: return the batch per core of that row.",
         ),
     ),
 )
-def narrow(narrowed: Callable) -> Cases:
-    """Other structures, values and shapes than the lab's own."""
-    values = np.arange(ROWS * 4).reshape(ROWS, 4) / 3
-    features = {
-        "pixels": np.arange(ROWS * 4, dtype=np.uint8).reshape(ROWS, 4),
-        "age": values[:, 0],
-        "half": values.astype(tf.bfloat16.as_numpy_dtype),
-        "name": np.array([b"rose"] * ROWS),
-        "more": {"spread": values * 2},
-    }
-    for label, structure in (
-        ("an array and labels", (values, np.arange(ROWS))),
-        ("a dict and labels", (features, np.arange(ROWS, dtype=np.int64))),
-        ("an array without labels", values),
+def paying(smallest_that_pays: Callable) -> Cases:
+    """The smallest batch with a share of the best rate, whatever the order of the rows."""
+    flat = {128: 900.0, 256: 990.0, 512: 1000.0, 4096: 960.0, 8192: None}
+    falling = {1024: 500.0, 128: 800.0, 4096: 300.0, 65_536: None}
+    for label, rates, share in (
+        ("Rates of 900, 990, 1,000 and 960, a share of 0.95", flat, 0.95),
+        ("The same rows, a share of 0.9, which the first one reaches exactly", flat, 0.9),
+        ("The same rows, a share of 1", flat, 1.0),
+        ("Rates that fall with the batch, rows in another order", falling, 0.95),
+        ("The largest batch is the fastest", {128: 100.0, 256: 200.0, 512: 400.0}, 0.9),
+        ("Only one batch fits", {8192: None, 16: 10.0}, 0.95),
     ):
-        before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
-        input_fn = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
-        returns(input_fn, callable(input_fn), "narrowed", "an input_fn, a function")
-        with as_wrong(
-            "argument", "TPUEstimator calls input_fn(params); yours takes other arguments."
-        ):
-            after = input_fn({"taken": 3})
-        expect_dataset(after, "the input_fn that narrowed returns")
-        spec = tf.nest.map_structure(
-            lambda tensor: f"{tensor.dtype.name} {tensor.shape}", after.element_spec
-        )
-        yield f"The structure, shapes and types (only float64 changes) of {label}", spec
-        yield f"The values of {label}", list(after.as_numpy_iterator())
-    return "float64 becomes float32, and everything else stays."
+        trials = [_Row(batch, rate) for batch, rate in rates.items()]
+        yield label, smallest_that_pays(trials, share)
+    return "Your batch is the smallest that is nearly as fast as the fastest."
 
 
-@todo(
-    "9e",
-    hints=(
-        "Which share of a loop's time do its n steps take?",
-        "Only divisors of the steps between checkpoints are possible: try the smallest first.",
-        "What should you return if even one loop from checkpoint to checkpoint is too short?",
-    ),
-    why="A loop longer than needed delays hooks and logs; one that does not divide the steps delays checkpoints.",
-    slips=(
-        Slip(
-            "checkpoint % loop == 0 and ",
-            "",
-            "Your loop does not divide the steps between checkpoints.",
-        ),
-        Slip("1, checkpoint + 1", "checkpoint, 0, -1", "A shorter loop is enough."),
-        Slip(">= share", "> share", "A shorter loop is enough: the share may be reached exactly."),
-        Slip(
-            "(loop * step + call)",
-            "call",
-            "The share refers to the whole loop: its steps and its call.",
-        ),
-    ),
-)
-def loop(shortest_loop: Callable) -> Cases:
-    """The shortest divisor that keeps the core busy."""
-    for step, call, checkpoint, share in (
-        (0.001, 0.005, 1000, 0.95),  # 95 would do, and does not divide
-        (0.001, 0.005, 1000, 0.5),  # exactly a half
-        (0.1, 0.001, 500, 0.9),
-        (0.0001, 0.01, 200, 0.99),  # none is enough
-        (0.001, 0.002, 7, 0.6),  # a prime
-    ):
-        label = (
-            f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint every {checkpoint} steps, busy "
-            f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or {checkpoint} if none does"
-        )
-        result = shortest_loop(step, call, checkpoint, share)
-        yield label, result
-        expect(
-            isinstance(result, Integral), f"A loop is a whole number, an int; yours is {result!r}."
-        )
-    return "Your loop is the shortest that divides the checkpoint's steps and keeps the core busy."
+@dataclass(frozen=True)
+class _Row:
+    """A row of a search, with what the lab tells of it."""
+
+    batch: int
+    examples_per_second: float | None
