@@ -122,7 +122,7 @@ test-versions:
 		.venv-jax$$version/bin/uv pip install --quiet --python .venv-jax$$version/bin/python --upgrade \
 			jax==0.12.0.1 jaxlib==0.12.0.1 "libtpu<1" flax optax equinox || exit 1; \
 		.venv-jax$$version/bin/python -m pytest tests/test_dry_run_jax.py tests/test_dry_run_jax_programs.py \
-			tests/test_dry_run_private.py tests/test_dry_run_virtual.py || exit 1; done
+			tests/test_dry_run_private.py tests/test_dry_run_private_jax.py tests/test_dry_run_virtual.py || exit 1; done
 	@echo "== TensorFlow 2.15.1 on Python 3.10, as on a TPU VM"
 	@python3.10 -m venv .venv-tf2.15 && .venv-tf2.15/bin/pip install --quiet . tensorflow-cpu==2.15.1 "pytest>=8" && \
 		.venv-tf2.15/bin/python -m pytest tests/test_estimator.py

@@ -234,6 +234,32 @@ def test_a_layer_that_keeps_what_it_computes_is_built_before_fit(built, tmp_path
         assert "begin it with keras.Input(shape)" in told, told
 
 
+OP_BY_OP = """
+import keras, numpy as np
+rows = np.random.rand(64, 8).astype("float32")
+
+class Dropped(keras.layers.Layer):
+    def call(self, x, training=False):
+        if not training:
+            return x
+        return x * keras.ops.floor(0.8 + keras.random.uniform(keras.ops.shape(x)))
+
+model = keras.Sequential([keras.Input((8,)), Dropped(), keras.layers.Dense(1)])
+model.compile("adam", "mse", jit_compile=False)
+model.fit(rows, rows[:, 0], batch_size=32)
+"""
+
+
+def test_what_keras_does_not_compile_is_not_said_to_stop_fit(tmp_path):
+    """Random numbers without a seed cannot be traced, and need not be where Keras runs op by op."""
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + OP_BY_OP)
+    options = ["--main", str(path), "--topology", "v5e:2x4", "--stages", "read", "--no_cache"]
+    status, told = in_a_process("", "-m", "lab_utils.dry_run", *options)
+    told = on_one_line(told)
+    assert status == 1 and "TPU256" in told and "TPU343" not in told, told
+
+
 def test_what_fit_takes_is_read_as_fit_reads_it():
     status, told = in_a_process(DATA, KERAS_BACKEND="jax")
     told = re.sub(r"measured for [\d.]+ \w+", "measured", told)

@@ -280,7 +280,7 @@ class KerasJaxWorkload(JaxWorkload):
             except Exception as error:  # whatever the program's call raises
                 # Keras hides what a model's call raises behind advice on how to build it.
                 hidden = isinstance(error, RuntimeError) and error.__context__
-                return self._refusal(hidden or error)
+                return self._of_program(hidden or error)
         try:
             inspect.signature(self.model.train_step).bind((), ())
         except TypeError as error:
@@ -288,6 +288,12 @@ class KerasJaxWorkload(JaxWorkload):
         return None
 
     def _refusal(self, error: Exception) -> CannotLower:
+        if self.model.run_eagerly or not self.model.jit_compile:  # TPU256
+            text = f"Keras runs this step op by op, and JAX cannot trace it as one: {error}"
+            return CannotLower(_OF_JAX.sub("", text), where=self.where, only_here=True)
+        return self._of_program(error)
+
+    def _of_program(self, error: Exception) -> CannotLower:
         if process.newer_jax() or "not found for platform tpu" in str(error):
             return super()._refusal(error)
         of_jax = type(error).__module__.startswith("jax")
