@@ -19,7 +19,7 @@ HIDDEN = """
 import sys
 from importlib.machinery import PathFinder
 
-class Hiding:
+class Hiding(PathFinder):
     @staticmethod
     def find_spec(name, path=None, target=None):
         hidden = name.split(".")[0] in ("tensorflow", "tf_keras", "tensorflow_estimator")
