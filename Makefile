@@ -130,5 +130,5 @@ test-versions:
 # After a change to pyproject.toml. No address of an index is written: the lock works with any mirror.
 lock:
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-		--extra cpu --extra tpu --extra course --extra convert --extra cluster --extra lab --extra dev --custom-compile-command "make lock" \
+		--extra cpu --extra tpu --extra course --extra convert --extra lab --extra dev --custom-compile-command "make lock" \
 		--no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock

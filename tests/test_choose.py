@@ -92,7 +92,10 @@ def test_each_view_shows_every_row():
     for text in (str(shown), fragment, shown.page()):
         assert "v2:2x2" in text and "v6e:1x1: a batch of 64 cannot be split." in text
     assert [row["topology"] for row in content["trials"]] == ["v2:2x2", "v6e:1x1"]
-    assert "v2:2x2: 5,120" in shown.figure().alt
+    figure = shown.figure()
+    assert "v2:2x2: 5,120" in figure.alt
+    (axes,) = figure.axes
+    assert axes.xaxis.get_major_formatter()(2_500_000, 0) == "2,500,000"
 
 
 @pytest.mark.parametrize("prices", [{"v5e": "cheap"}, {"gpu": 1}, "not a list", 7])

@@ -13,7 +13,7 @@ from lab_utils import datasets
 from lab_utils.check import check, programs, runner, sources, working
 from lab_utils.check.clinic import NAMES, ward
 from lab_utils.check.clinic.clients import TINY, requests
-from lab_utils.check.clinic.examine import dry_run_of, examine
+from lab_utils.check.clinic.examine import examine, report_and_port
 from lab_utils.check.outcome import Status
 from lab_utils.dry_run import rules
 from lab_utils.flowers import rest
@@ -70,7 +70,7 @@ def test_a_missing_line_may_be_named_by_the_lines_beside_it():
 def test_each_fault_alone_is_found_at_its_line(name):
     patient = ward(name)
     assert examine(patient, patient.healthy) == ([], "")
-    report = dry_run_of(patient, patient.healthy)
+    report, _ = report_and_port(patient, patient.healthy)
     assert not [stage.detail for stage in report.stages if stage.status == "failed"]
     for fault in patient.faults:
         alone = dataclasses.replace(patient, faults=(fault,))

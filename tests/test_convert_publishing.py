@@ -14,6 +14,7 @@ from lab_utils.convert import (
     read_manifest,
     storage,
 )
+from lab_utils.convert.__main__ import main
 from lab_utils.convert.manifest import Manifest, Shard, Split
 from lab_utils.convert.publishing import check_output, publish, staging, unfinished
 
@@ -161,6 +162,27 @@ def test_dying_while_publishing_never_looks_finished_and_a_rerun_completes(
     assert read_manifest(f"{base}/out").splits["train"].examples == 3
     assert shown(base) == RESULT
     assert {read(f"{base}/out/{name}") for name in RESULT - {"manifest.json"}} == {b"3"}
+
+
+def test_an_interrupt_says_whether_the_result_was_published_before_it(
+    tmp_path, monkeypatch, capsys
+):
+    run(str(tmp_path))
+    flags = [f"--{name}_csv={tmp_path}/rows.csv" for name in ("train", "eval")]
+    flags += [f"--labels_file={tmp_path}/labels.txt", f"--output_dir={tmp_path}/out", "--overwrite"]
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    for name, says in (
+        ("open_to_read", "interrupted; no new result was published\n"),
+        ("remove_folder", "interrupted; the new result is whole\n"),  # what clears up at the end
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(storage, name, interrupted)
+            assert main(flags) == 130
+        assert capsys.readouterr().err.endswith(says)
+    assert read_manifest(f"{tmp_path}/out").splits["train"].examples == 8
 
 
 def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monkeypatch):

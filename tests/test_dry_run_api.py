@@ -15,12 +15,12 @@ from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import errors
-from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
@@ -98,7 +98,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
 def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
     @contextlib.contextmanager
     def missing(*arguments, **options):
-        raise CompilerMissing("install jax and libtpu: pip install jax")
+        raise Unavailable("install jax and libtpu: pip install jax")
         yield
 
     subject.read = lambda traces, cores: ([], [])
@@ -112,14 +112,24 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
     assert any("compile, run" in item and "pip install" in item for item in report.not_checked)
 
 
-def test_the_required_rate_is_that_of_a_hosts_cores_at_the_bound():
-    cost = made.train_step().cost
-    assert feed_stage.required_rate(cost, "v3:4x4") == pytest.approx(3663 * 8, rel=1e-3)
-    one_host, two_hosts = (feed_stage.required_rate(cost, f"v5e:{size}") for size in ("2x4", "4x4"))
-    assert one_host == 2 * two_hosts  # eight chips on one host, four on each of several
-    cost.step_seconds = Figure("least time a step", 1e-6, "s", Kind.DERIVED)
-    with pytest.raises(feed_stage.Skip, match="less than what any step costs"):
-        feed_stage.required_rate(cost, "v3:4x4")
+def test_the_required_rate_is_that_of_a_hosts_cores_in_the_estimated_time_or_else_at_the_bound():
+    step = made.train_step()
+    at_most = feed_stage.required_rate(step, "v3:4x4")
+    assert at_most.value == pytest.approx(3663 * 8, rel=1e-3) and at_most.name.endswith("at most")
+    one_host, two_hosts = (feed_stage.required_rate(step, f"v5e:{size}") for size in ("2x4", "4x4"))
+    assert one_host.value == 2 * two_hosts.value  # eight chips on one host, four on each of several
+    step.cores = 1  # a step without a mesh
+    assert feed_stage.required_rate(step, "v5e:2x4").value == one_host.value / 8
+    step.cores = None
+    step.cost.estimated_seconds = Figure("estimated time", 0.07, "s", Kind.ESTIMATED)
+    step.cost.estimated_rate = Figure("estimated", 1800.0, "examples/s", Kind.ESTIMATED)
+    estimated = feed_stage.required_rate(step, "v3:4x4")
+    assert (estimated.value, estimated.kind) == (1800 * 8, Kind.ESTIMATED)
+    step.cost.estimated_seconds = Figure("estimated time", 1e-6, "s", Kind.ESTIMATED)
+    with pytest.raises(feed_stage.Skip, match="estimated time of .* less than what the host does"):
+        feed_stage.required_rate(step, "v3:4x4")
+    with pytest.raises(feed_stage.Skip, match="not compiled"):
+        feed_stage.required_rate(None, "v3:4x4")
 
 
 @pytest.fixture

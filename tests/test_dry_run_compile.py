@@ -22,6 +22,7 @@ from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.private import process
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
@@ -121,10 +122,10 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
 def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(cache, "read", lambda name: None)
-    with pytest.raises(compile.CompilerMissing, match="pip install jax==0.10.2 libtpu"):
+    with pytest.raises(Unavailable, match="pip install jax==0.10.2 libtpu"):
         compile.compile_program(program, "v2:2x2")
     monkeypatch.setattr(process.platform, "machine", lambda: "arm64")
-    with pytest.raises(compile.CompilerMissing, match="Linux on x86_64 alone"):
+    with pytest.raises(Unavailable, match="Linux on x86_64 alone"):
         compile.compile_program(program, "v2:2x2")
 
 

@@ -10,10 +10,10 @@ from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import apply_rules
-from lab_utils.dry_run.frontends.datasets import rest_of_dataset
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
-from lab_utils.dry_run.read import stage  # noqa: F401  registers the rules
+from lab_utils.dry_run.read import unsupported  # noqa: F401  registers its rules
+from lab_utils.dry_run.read.inputs import rest_of_dataset
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
@@ -102,7 +102,7 @@ def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function,
         (lambda rows: rows.batch(5, drop_remainder=True), 0),
         (lambda rows: rows.shuffle(9).batch(5, num_parallel_calls=2).map(tf.abs).prefetch(1), 2),
         (lambda rows: rows.batch(5).cache().repeat(), 2),
-        (lambda rows: rows.repeat().batch(5), None),
+        (lambda rows: rows.repeat().batch(5), 0),
         (lambda rows: rows.batch(5).take(3), None),
         (lambda rows: rows.filter(lambda row: row[0] > 0).batch(5), None),
     ],

@@ -6,11 +6,13 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.engine import RULES, Facts, Unavailable, apply_rules, fact, rule
-from lab_utils.dry_run.facts import EstimatorFacts
-from lab_utils.dry_run.read import stage as read  # noqa: F401  registers the rules
+from lab_utils.dry_run.engine import RULES, Facts, apply_rules, fact, rule
+from lab_utils.dry_run.facts import DatasetFacts, EstimatorFacts, StepFacts
+from lab_utils.dry_run.read import settings, unsupported  # noqa: F401  register their rules
 from lab_utils.dry_run.records import Mode, Stage
-from lab_utils.dry_run.trace import stage as trace  # noqa: F401
+from lab_utils.dry_run.trace import calls, hooks  # noqa: F401
+from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.estimator import tf
 
 INPUT = reader((ROWS, CLASSES))
 FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstance(value, fact))
@@ -20,7 +22,7 @@ FOLLOWS = {
     "program": ("every_op", "ops", "flow"),
     "pipeline": (
         *("twice", "batches", "functions_of_input", "mapped", "links", "last_batch", "asked"),
-        "place_of_batches",
+        *("place_of_batches", "missing_files"),
     ),
 }
 
@@ -35,6 +37,11 @@ def left_out():
         predict_input_fn=lambda params: INPUT(params).map(lambda features, labels: features),
         progress=False,
     )
+    return named(report)
+
+
+def named(report):
+    """The rules under NOT CHECKED of a report, by mode, with the reason."""
     assert "failed" not in {result.status for result in report.stages}, str(report)
     found = re.findall(r"((?:TPU\d+, )+)of (\w+): (.*)\.", "\n".join(report.not_checked))
     return {(id, mode): why for ids, mode, why in found for id in re.findall(r"TPU\d+", ids)}
@@ -65,6 +72,51 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
     assert set(said.values()) == {f"no {name} today"}
 
 
+# The same of a step and its dataset, as Keras and loops have them.
+OF_A_STEP = {
+    name: kind
+    for kind in (DatasetFacts, StepFacts)
+    for name, value in vars(kind).items()
+    if isinstance(value, fact)
+}
+ONLY_OF_EVALUATION = {"mapped", "last_batch"}
+FOLLOWS_OF_A_STEP = {
+    "program": ("every_op", "ops"),
+    "dataset": ("functions_of_input", "mapped", "links", "last_batch", "unsized", "batches"),
+}
+
+
+@pytest.fixture(scope="module")
+def left_out_of_a_step():
+    """Says which rules of trace and read are left out for a step and its dataset, by mode."""
+    weights = tf.Variable(tf.ones([3, 1]))
+    rows = tf.data.Dataset.from_tensor_slices((tf.ones([48, 3]), tf.ones([48, 1])))
+    rows = rows.batch(16, drop_remainder=True)
+
+    def step(features, labels):
+        loss = tf.reduce_mean(tf.square(features @ weights - labels))
+        weights.assign_sub(0.1 * tf.gradients(loss, [weights])[0])
+        return loss
+
+    return lambda: named(dry_run(step, rows, stages=["trace", "read"], progress=False))
+
+
+@pytest.mark.parametrize("name", OF_A_STEP)
+def test_so_it_is_for_a_step_and_its_dataset(name, left_out_of_a_step, monkeypatch):
+    def absent(facts):
+        raise Unavailable(f"no {name} today")
+
+    before = left_out_of_a_step()
+    monkeypatch.setattr(OF_A_STEP[name], name, property(absent))
+    lost = {name, *FOLLOWS_OF_A_STEP.get(name, ())}
+    asked = [item for item in RULES if Mode.TRAIN in item.modes and lost & set(item.needs)]
+    wanted = {(id, Mode.TRAIN.activity) for item in asked for id in item.ids} - before.keys()
+    assert wanted or name in ONLY_OF_EVALUATION, f"no rule of a step needs {name}"
+    now = left_out_of_a_step()
+    assert now.keys() == before.keys() | wanted
+    assert {now[key] for key in wanted} <= {f"no {name} today"}
+
+
 def test_every_rule_of_the_stages_is_registered_or_of_another_kind_of_program():
     registered = {id for item in RULES for id in item.ids}
     pages = {
@@ -72,7 +124,8 @@ def test_every_rule_of_the_stages_is_registered_or_of_another_kind_of_program():
     }
     assert registered <= pages
     of_others = {id for id in pages - registered if id < "TPU240"}
-    assert of_others == {"TPU109", "TPU230"}, "which recognise.py and FunctionWorkload find"
+    found_elsewhere = {"TPU109", "TPU230", "TPU234", "TPU235"}
+    assert of_others == found_elsewhere, "which recognise.py and the frontends of steps find"
 
 
 def test_a_rule_takes_as_many_facts_as_it_needs():

@@ -9,9 +9,10 @@ import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run import elsewhere, remote
+from lab_utils.dry_run import remote
 from lab_utils.dry_run.feed import stage
 from lab_utils.dry_run.records import Feed, Severity
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf
 
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
@@ -103,7 +104,7 @@ def test_a_batch_that_takes_too_long_ends_the_measurement_and_is_no_finding(monk
     )
     session = SimpleNamespace(workload=workload, cores=8, say=print, feed_seconds=SHORT)
     monkeypatch.setattr(remote, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
-    with pytest.raises(elsewhere.Elsewhere, match="gave no batch within 120 s"):
+    with pytest.raises(Unavailable, match="gave no batch within 120 s"):
         stage.carry_out(session)
 
 
@@ -122,7 +123,8 @@ def test_a_slow_pipeline_is_a_warning_only_where_it_would_be_slow_on_any_host(
     measured = {"examples_per_second": 100.0, "host_cores": used, "machine_cores": 4}
     figures = Feed(**{name: Figure("", n, "", Kind.DERIVED) for name, n in measured.items()})
     where = Place("model.py", 3, function="input_fn")
-    found = stage.compare(figures, idle, demand, where)
+    required = Figure("required", demand, "examples/s", Kind.DERIVED)
+    found = stage.compare(figures, idle, required, where)
     assert [finding.rule for finding in found] == ([rule] if rule else [])
     assert figures["host_cores_needed"].value == pytest.approx(used * demand / 100)
     assert all(figure.kind is Kind.DERIVED for figure in figures.values())

@@ -316,6 +316,10 @@ def test_a_whole_dry_run_has_memory_and_collectives_as_counted_by_hand(jobs):  #
     over_model, over_data = 512 * 1024, 2 * 1024 * 2048
     counted = {a * over_model + b * over_data + 4 for a in (2, 4) for b in (2, 4)}
     assert figures["all-reduce, a step"] in counted
+    by_axis = {axis.over: axis.bytes["all-reduce"] for axis in report.compiled[0].exchanges}
+    assert by_axis["model"] in (2 * over_model, 4 * over_model)
+    assert by_axis["data"] in {a * over_data + loss for a in (2, 4) for loss in (0, 4)}
+    assert "over model (all-reduce of" in str(report)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,9 @@ JUDGED = {
     "accumulated": ("train_step", 11, 256),
     "explicit_axes": ("descend", 2, 64),
     "constrained": ("advance", 2, 96),
+    "scan_alone": ("roll", 2, 500),
+    "ahead_of_time": ("improve", 2, 96),
+    "several_optimizers": ("step", 2, 64),
 }
 
 
@@ -219,6 +222,26 @@ def test_a_step_is_not_carried_out_and_other_functions_are(run, capsys):
     Path("own.py").write_text(program)
     target = load_main("own.py", [], jax.device_count())
     assert target.data.pairs == {0: 0} and len(target.data.calls) == 2
+
+
+def test_steps_of_one_line_for_several_optimizers_are_several(run):
+    (other,) = run("several_optimizers").observed.not_covered
+    assert "several_optimizers.py:11" in other, "the step of the other one is not judged"
+
+
+def test_gradients_that_no_step_takes_are_said_with_their_line(run):
+    old = "(end, _), heights = lax.scan(roll, start, weights)"
+    new = "end, heights = jax.vmap(roll, (None, 0))(start, weights)"
+    with pytest.raises(CannotJudge, match=r"gradients at .*scan_alone.py:14, in roll only within"):
+        run("scan_alone", old, new)
+
+
+def test_a_model_that_its_optimizer_holds_too_is_one_argument(run):
+    """nnx.jit hands over once what two arguments share."""
+    made = "wrt=nnx.Param)\n"
+    program = run("nnx_trainer", made, f"{made}        self.optimizer.model = self.model\n")
+    report = judged(program)
+    assert report.stages[3].status == "done" and not report.findings, str(report)
 
 
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):

@@ -205,6 +205,35 @@ def test_a_program_is_judged_by_its_own_main(chosen_outside, tmp_path):
         assert '`keras.layers.Dense(512, activation="relu"),`' in told, "a line for each layer"
 
 
+BUILT_LATE = """
+import jax, keras, numpy as np
+rows = np.random.rand(64, 16).astype("float32")
+model = keras.Sequential([
+    keras.layers.Normalization(mean=0.5, variance=1.0),
+    keras.layers.Dense(1),
+])
+model.compile("adam", "mse")
+with jax.default_matmul_precision("highest"):
+    model.fit(rows, rows[:, 0], batch_size=32)
+"""
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_layer_that_keeps_what_it_computes_is_built_before_fit(built, tmp_path):
+    """Keras' own fit raises UnexpectedTracerError where it is not."""
+    path = tmp_path / "train.py"
+    begins = "Sequential([keras.Input((16,)), " if built else "Sequential(["
+    path.write_text(HEAD + BUILT_LATE.replace("Sequential([", begins))
+    options = ["--main", str(path), "--topology", "v5e:2x4", "--stages", "trace,read", "--no_cache"]
+    status, told = in_a_process("", "-m", "lab_utils.dry_run", *options)
+    told = on_one_line(told)
+    if built:
+        assert status == 0 and "TPU" not in told.partition("READ")[2].partition("NOTE")[0], told
+    else:
+        assert status == 1 and "TPU343" in told and "TPU242" not in told, told
+        assert "begin it with keras.Input(shape)" in told, told
+
+
 def test_what_fit_takes_is_read_as_fit_reads_it():
     status, told = in_a_process(DATA, KERAS_BACKEND="jax")
     told = re.sub(r"measured for [\d.]+ \w+", "measured", told)

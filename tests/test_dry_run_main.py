@@ -202,6 +202,23 @@ def test_a_fault_is_named_at_its_line_as_seen_from_where_the_command_started(fir
     assert "train, eval, predict, serving" in out
 
 
+def test_a_config_of_another_file_is_blamed_at_its_own_line(tmp_path):
+    config = PORT[PORT.index("tf.estimator.tpu.RunConfig") : PORT.index("    estimator =")].rstrip()
+    module = f"import tensorflow.compat.v1 as tf\ndef config():\n    return {config}\n"
+    (tmp_path / "settings.py").write_text(module.replace("steps=10", "steps=15"))
+    (tmp_path / "train.py").write_text(
+        MODEL.replace("OPTIMIZER", RIGHT)
+        + "import settings\n"
+        + "config = settings.config()\n"
+        + "port = tf.estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=64)\n"
+        + "port.train(input_fn, max_steps=100)\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 0 and re.search(r"TPU210.*\n +where +settings\.py:3", ran.stdout), (
+        ran.stdout + ran.stderr
+    )
+
+
 def test_a_program_that_ends_its_process_is_not_ready(tmp_path):
     (tmp_path / "port.py").write_text("import os\ndef port():\n    os._exit(0)\n")
     ran = command(tmp_path, "port.py:port", *CHEAP)
@@ -974,7 +991,7 @@ def test_findings_end_with_1_and_reach_json_and_html(judged, tmp_path):
 
 def test_a_port_that_is_ready_ends_with_0(tmp_path):
     (tmp_path / "train.py").write_text((MODEL + PORT).replace("OPTIMIZER", RIGHT))
-    ran = command(tmp_path, "train:port", "--feed_seconds", "0.3", "--steps", "2")
+    ran = command(tmp_path, "train:port", "--steps", "2")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.startswith("Ready for v2:2x2") and "NOT CHECKED" in ran.stdout
     assert not [line for line in ran.stderr.splitlines() if not line.startswith("Dry run: ")]

@@ -2,7 +2,6 @@
 
 import tempfile
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from rules.parts import EVAL, PREDICT, SIZE, TRAIN, tf, v1
 from rules.snippets import snippets
 
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.records import Stage
 
 
@@ -55,6 +53,10 @@ def decode(record):
     if tf.executing_eagerly():
         time.sleep(0.02)  # Python's work, in tf.py_function: at most 50 records/s
     return tf.reshape(tf.io.decode_raw(record, tf.uint8), [-1])[0] / 255
+
+
+def _first_byte(record):
+    return tf.fill([SIZE], decode(record)), 1
 
 
 def with_batch_norm(names):
@@ -132,6 +134,10 @@ FRAMES = {
     ),
     "TPU230": frames.fitted,
     "TPU232": frames.dataset_of_keras,
+    "TPU233": input_function(pattern=record_file, parse=lambda: _first_byte),
+    "TPU234": frames.loop,
+    "TPU235": frames.compiled_by_keras,
+    "TPU236": frames.dataset_of_keras,
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU302": {
@@ -145,8 +151,6 @@ FRAMES = {
     },
     "TPU305": compiled(dtype=tf.bfloat16),
     "TPU306": compiled(name="images"),
-    "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
-    "TPU308": compiled(),
     "TPU401": in_model(optimizer=lambda names: v1.train.GradientDescentOptimizer(0.01)),
     "TPU402": in_model(
         labels=lambda names: tf.one_hot(names["labels"](), parts.CLASSES),
@@ -176,8 +180,6 @@ NOT_JUDGED = {
     }
 }
 ELSEWHERE = keras_jax_frames.FRAMES.keys()  # tests/test_dry_run_keras_jax.py
-# Run with a thousandth of the rows, and judged against a thousandth of the memory.
-SMALLER = {"TPU308": ("_000,", ",")}
 
 
 def _halved(features, labels):
@@ -194,11 +196,6 @@ def _framed(snippet):
     return frame[snippet.number] if isinstance(frame, list) else frame
 
 
-def _smaller(snippet):
-    old, new = SMALLER.get(snippet.rule, ("", ""))
-    return replace(snippet, text=snippet.text.replace(old, new))
-
-
 def _costs(snippet):
     """The compiler and the virtual cores take seconds a block."""
     slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
@@ -213,11 +210,10 @@ def _costs(snippet):
     [_costs(each) for each in snippets() if each.rule not in NOT_JUDGED.keys() | ELSEWHERE],
     ids=lambda each: f"{each.rule}-{each.side}-{each.number}",
 )
-def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
+def test_code_of_a_page(snippet, jobs):  # noqa: F811
     wrong = snippet.side == "Wrong"
-    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
-    found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)
+    found = findings(lambda: _framed(snippet)(snippet), snippet.rule, topology)
     same("pages", f"{snippet.rule} {snippet.side} {snippet.number}", rows(found))
     rules_found = {each.rule for each in found}
     assert (snippet.rule in rules_found) == wrong, in_lines(found)

@@ -28,12 +28,14 @@ def test_in_a_notebook_a_finding_is_shown_while_later_stages_work(monkeypatch):
         while not cell.texts:
             time.sleep(0.005)
         assert "TPU101" not in cell.texts[-1]
-        session.results.append(StageResult(Stage.TRACE, Status.DONE, findings=[made.finding()]))
+        done = StageResult(Stage.TRACE, Status.DONE, "train", 0.8, [made.finding()])
+        session.results += [done, StageResult(Stage.READ, Status.SKIPPED)]
         say("compile")
         seen = len(cell.texts)
         while len(cell.texts) < seen + 2:
             time.sleep(0.005)
-        first, second = cell.texts[-1].splitlines()
+        first, stage, second = cell.texts[-1].splitlines()
+        assert stage == "✗ trace (800 ms): 1 finding; train"
         assert first.startswith("Dry run: compile (")
         assert second.startswith("error TPU101 at trainer/model.py:41, in input_fn")
     assert cell.texts[-1] == ""

@@ -267,10 +267,11 @@ def test_rules_that_other_programs_go_without_are_named():
     asked = pages - set(re.findall(r"TPU\d+", of_training))
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
     wanted = (
-        "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232"
+        "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232 "
+        "TPU233 TPU234 TPU235"
     )
     # Of evaluation and prediction, which are not looked at.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    of_dataset = told["TPU211, TPU216, TPU222, TPU228, TPU232, of training"]
+    of_dataset = told["TPU211, TPU216, TPU222, TPU228, TPU232, TPU233, of training"]
     assert of_dataset.endswith("no input pipeline.")

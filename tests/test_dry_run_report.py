@@ -133,12 +133,12 @@ def test_text_is_whole_and_no_wider_than_100_columns(make):
 
 def test_speed_follows_from_the_figures():
     on_a_slice = SimpleNamespace(cores=8, topology="v2:2x2")
-    sentence = words.speed_sentence(made.train_step(), on_a_slice)
+    sentence = "".join(words.speed_sentences(made.train_step(), on_a_slice))
     assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
-    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), on_a_slice)
+    assert "bound by FLOPs" in words.speed_sentences(made.eval_step(), on_a_slice)[0]
     alone = dataclasses.replace(made.train_step(), cores=1)
-    assert words.speed_sentence(alone, on_a_slice).endswith(
+    assert words.speed_sentences(alone, on_a_slice)[0].endswith(
         "a core, and the step uses 1 of the 8 cores."
     )
 

@@ -7,10 +7,10 @@ import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run.compile.forecast import forecast
-from lab_utils.dry_run.compile.hlo.parse import group_size
+from lab_utils.dry_run.compile.forecast import axes_of, forecast
+from lab_utils.dry_run.compile.hlo.parse import members
 from lab_utils.dry_run.compile.hlo.summary import Exchange, Summary, summarise
-from lab_utils.dry_run.records import LineCost
+from lab_utils.dry_run.records import AxisExchanges, LineCost
 from lab_utils.dry_run.report import words
 from lab_utils.runtime import chips
 from lab_utils.runtime.links import exchange_seconds
@@ -50,18 +50,37 @@ def test_cores_of_one_chip_need_no_link():
 
 
 @pytest.mark.parametrize(
-    ("groups", "size"),
+    ("groups", "first"),
     [
-        ("{{0,1,2,3},{4,5,6,7}}", 4),
-        ("[2,4]<=[8]", 4),
-        ("[4,2]<=[2,4]T(1,0)", 2),
-        ("mesh['data'=4,'model'=2] {'model'}", 2),
-        ("mesh['data'=4,'model'=2] {'data','model'}", 8),
-        ("{}", None),
+        ("{{0,1,2,3},{4,5,6,7}}", (0, 1, 2, 3)),
+        ("[2,4]<=[8]", (0, 1, 2, 3)),
+        ("[4,2]<=[2,4]T(1,0)", (0, 4)),
+        ("mesh['data'=4,'model'=2] {'model'}", (0, 1)),
+        ("mesh['data'=4,'model'=2] {'data'}", (0, 2, 4, 6)),
+        ("mesh['a'=2,'b'=1,'c'=4], device_ids=([4,2]T(1,0)) {'c'}", (0, 2, 4, 6)),
+        ("mesh['a'=2,'b'=1,'c'=4], device_ids=([4,2]T(1,0)) {'a'}", (0, 1)),
+        ("{}", ()),
     ],
 )
-def test_the_size_of_a_group_is_read_in_each_form(groups, size):
-    assert group_size(f"all-gather(%x), channel_id=1, replica_groups={groups}, dims={{0}}") == size
+def test_the_cores_of_a_group_are_read_in_each_form(groups, first):
+    assert members(f"all-gather(%x), channel_id=1, replica_groups={groups}, dims={{0}}") == first
+
+
+def test_the_cores_of_a_permutation_are_those_that_pass_an_array_on():
+    pairs = "{{0,2},{2,4},{4,6},{6,0},{1,3},{3,5},{5,7},{7,1}}"
+    assert members(f"collective-permute(%x), source_target_pairs={pairs}") == (0, 2, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("cores", "axes"),
+    [((0, 1), "model"), ((0, 2, 4, 6), "data"), ((0, 3), "data and model"), ((), "data and model")],
+)
+def test_a_group_of_cores_lies_over_axes_of_the_mesh(cores, axes):
+    assert axes_of(cores, {"data": 4, "one": 1, "model": 2}) == axes
+
+
+def test_without_a_mesh_there_are_only_groups_of_cores():
+    assert axes_of((), {}) == "all cores" and axes_of((0, 1, 2, 3), {}) == "groups of 4 cores"
 
 
 MODULE = """HloModule m, is_scheduled=true
@@ -87,8 +106,8 @@ def test_what_is_started_before_goes_on_beside_and_the_rest_is_waited_for():
     summary = summarise(MODULE)
     assert summary.cycles == 4000 and summary.collectives == {"all-reduce": 2 * 4096}
     assert summary.exchanges == [
-        Exchange("all-reduce", 4096, 8, True),
-        Exchange("all-reduce", 4096, None, False),
+        Exchange("all-reduce", 4096, tuple(range(8)), True),
+        Exchange("all-reduce", 4096, (), False),
     ]
     time = forecast(summary, "v5e:4x2")
     assert time.computing == pytest.approx(4000 / chips.CHIPS["v5e"].clock)
@@ -115,11 +134,86 @@ ENTRY"""
         "%d = f32[1024]{0} all-reduce-done(%s)", "%d = f32[128]{0} call-done(%s)"
     )
     exchanges = summarise(module).exchanges
-    assert exchanges[0] == Exchange("reduce-scatter", 4096, 8, True)
+    assert exchanges[0] == Exchange("reduce-scatter", 4096, tuple(range(8)), True)
+
+
+FSDP = """HloModule fsdp, is_scheduled=true
+
+%sum (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %add = f32[] add(%a, %b)
+}
+
+ENTRY %main (w: f32[1024,8192], x: f32[8,8192]) -> f32[1024,8192] {
+  %w = f32[1024,8192]{1,0} parameter(0)
+  %x = f32[8,8192]{1,0} parameter(1)
+  %g = f32[8192,8192]{1,0} all-gather(%w), replica_groups=[2,4]<=[8], dimensions={0}
+  %m = f32[8192,8192]{1,0} negate(%g), backend_config={"estimated_cycles":"1500000"}
+  ROOT %r = f32[1024,8192]{1,0} reduce-scatter(%m), replica_groups=[1,8]<=[8], dimensions={0}, to_apply=%sum
+}
+"""
+
+
+def test_a_step_with_split_state_takes_what_is_computed_by_hand():
+    """8192 times 8192 float32 are 268 MB: gathered over 4 chips in a row, and reduced over 2 by 4 chips.
+
+    A v5e's link carries 50 GB/s, and no axis of 2 or 4 chips is a ring: 3/4 of the bytes go over one link,
+    and 7/8 of them over two axes.
+    """
+    size, link = 8192 * 8192 * 4, 50e9
+    time = forecast(summarise(FSDP), "v5e:2x4", {"data": 2, "fsdp": 4})
+    gathers, reduces = size * 3 / 4 / link, size * 7 / 8 / (2 * link)
+    assert time.computing == pytest.approx(1e-3, rel=0.01)  # 1,500,000 cycles at 1.5 GHz
+    assert time.waiting == pytest.approx(gathers + reduces) and time.beside == 0
+    first, second = time.by_axis
+    assert (first.over, first.bytes) == ("fsdp", {"all-gather": size})
+    assert first.seconds == pytest.approx(gathers)
+    assert (second.over, second.bytes) == ("data and fsdp", {"reduce-scatter": size})
+    assert second.seconds == pytest.approx(reduces)
+    assert str(first) == "4.03 ms over fsdp (all-gather of 268 MB)"
+
+
+SLICED = """HloModule sliced, is_scheduled=true
+
+%take (whole: f32[512,64], at: s32[]) -> f32[64,64] {
+  %whole = f32[512,64]{1,0} parameter(0)
+  %at = s32[] parameter(1)
+  %zero = s32[] constant(0)
+  ROOT %slice = f32[64,64]{1,0} dynamic-slice(%whole, %at, %zero), dynamic_slice_sizes={64,64}
+}
+
+ENTRY %main (p: f32[64,64], n: s32[]) -> f32[64,64] {
+  %p = f32[64,64]{1,0} parameter(0)
+  %n = s32[] parameter(1)
+  %g = f32[512,64]{1,0} all-gather(%p), replica_groups=[1,8]<=[8], dimensions={0}
+  %same = f32[512,64]{1,0} copy(%g)
+  %core = u32[] partition-id()
+  %id = s32[] convert(%core)
+  ROOT %f = f32[64,64]{1,0} fusion(%same, %id), kind=kLoop, calls=%take
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "in_part"),
+    [
+        ("", "", True),
+        ("fusion(%same, %id)", "fusion(%same, %n)", False),  # a step's number, not the core's
+        ("dynamic-slice(%whole", "negate(%whole", False),
+    ],
+)
+def test_an_array_of_which_a_core_keeps_its_own_part_is_marked(old, new, in_part):
+    (exchange,) = summarise(SLICED.replace(old, new)).exchanges
+    assert exchange.kept_in_part is in_part
 
 
 def test_without_cycles_there_is_no_forecast():
     assert forecast(Summary(), "v2:2x2") is None
+
+
+def speed_of(step, report):
+    return " ".join(words.speed_sentences(step, report))
 
 
 def estimated_step(seconds, on_chip=False):
@@ -134,7 +228,7 @@ def estimated_step(seconds, on_chip=False):
 
 def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
     report = SimpleNamespace(cores=8, topology="v2:2x2")
-    sentence = words.speed_sentence(estimated_step(0.08), report)
+    sentence = speed_of(estimated_step(0.08), report)
     assert sentence.startswith(
         "The train step takes about 80.0 ms, as the TPU compiler estimates it"
     )
@@ -145,13 +239,13 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
 
 def test_a_chip_without_a_published_training_is_named():
     report = SimpleNamespace(cores=4, topology="v5p:2x2x1")
-    assert "none of them a training on v5p" in words.speed_sentence(estimated_step(0.08), report)
+    assert "none of them a training on v5p" in speed_of(estimated_step(0.08), report)
 
 
 @pytest.mark.parametrize(("on_chip", "why"), [(True, "the chip's own memory"), (False, "neither")])
 def test_no_bound_far_below_the_estimate_is_shown_as_a_speed(on_chip, why):
     report = SimpleNamespace(cores=8, topology="v2:2x2")
-    sentence = words.speed_sentence(estimated_step(0.2, on_chip), report)
+    sentence = speed_of(estimated_step(0.2, on_chip), report)
     assert "34.9 ms" not in sentence and "says little" in sentence and why in sentence
 
 
@@ -160,6 +254,19 @@ def test_the_interval_is_that_of_the_published_programs():
     rows = [row for row in words.published() if row.bound == "compiled"]
     assert all(hasattr(row, "of_estimate") for row in rows)
     assert min(1 / row.of_estimate for row in rows) == low <= 1 < high < 2 * low
+
+
+def test_the_sentence_says_what_exchanges_take_and_what_the_core_waits_for():
+    report, step = SimpleNamespace(cores=8, topology="v5e:2x4"), estimated_step(0.08)
+    assert "exchanges" not in speed_of(step, report)
+    step.exchanges = [AxisExchanges("data", 0.03, {"all-gather": 3 * GB})]
+    step.cost.link_seconds = Figure("links", 0.03, "s", Kind.DERIVED)
+    step.cost.exchange_seconds = Figure("waiting", 0.02, "s", Kind.DERIVED)
+    sentence = speed_of(step, report)
+    assert "take 30.0 ms on the links: 30.0 ms over data (all-gather of 3.00 GB)" in sentence
+    assert "waits for 20.0 ms of it" in sentence
+    step.cost.exchange_seconds = None
+    assert "The core waits for none" in speed_of(step, report)
 
 
 def test_a_line_has_its_share_of_the_time_in_which_a_core_computes():

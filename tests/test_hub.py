@@ -32,7 +32,7 @@ SYSTEM = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"  # what other users can 
 WHOLE = """
 from lab_utils.dry_run import dry_run
 stages = ["trace", "read", "compile", "run"]
-dry_run(make_port(ported, run), train_input, eval_input_fn=eval_input, stages=stages)
+dry_run(port_of(ported, settings), train_input, eval_input_fn=eval_input, stages=stages)
 """
 pytestmark = [
     pytest.mark.slow,

@@ -78,13 +78,13 @@ def test_the_minutes_of_a_lab_follow_from_what_it_holds():
     assert minutes.of_lab(notebook, 0) < whole - 35, "a section that may be left out"
 
 
-@pytest.mark.parametrize("lab", slides.of_all(ROOT))
+@pytest.mark.parametrize("lab", slides.read(ROOT))
 def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
     for name in slides.STYLES + slides.SCRIPTS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("/* </script> */" if name.endswith("js") else "")
     text = slides.deck(ROOT, lab, tmp_path)
-    own = slides.of_all(ROOT)[lab]
+    own = slides.read(ROOT)[lab]
     assert text.count("<section") == text.count("</section>") == len(own) + 1
     assert text.count('<aside class="notes">') == len(own), "each slide has notes"
     assert "<img" in text and re.search(r"<pre>[^<]*\d", text), "a figure, and a measured output"
@@ -121,17 +121,18 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
             assert wrong_answers.heard(answer.says, message), f"{todo.id}: {answer}"
 
 
-@pytest.mark.parametrize("lab", guide.teaching(ROOT))
+@pytest.mark.parametrize("lab", sources.labs())
 def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
     """The live script takes its mistake from the wrong answers; a place that is gone would mislead."""
     spoken = guide.teaching(ROOT)[lab]
-    places = {*sources.ids(lab), *plans.of_sections(ROOT, lab)}
+    places = {*sources.ids(lab), *plans.section_minutes(ROOT, lab)}
     assert {each["at"] for each in spoken["stuck"]} <= places and spoken["live"]["todo"] in places
 
 
 def test_the_questions_before_and_after_are_those_of_the_labs():
     page = html.unescape(guide.texts(ROOT)["questions.html"])
-    for lab, number in plans.read(ROOT)["questions"]:
+    groups = plans.read(ROOT)["questions"]
+    for lab, number in [pair for group in groups for pair in group["ask"]]:
         question = quiz.questions(ROOT)[f"{lab:02d}"][number - 1]
         right = question["right"][0]
         assert page.count(f"☐ {right}<") == 1 and f"<li>{right}</li>" in page

@@ -96,7 +96,7 @@ def test_no_slide_is_higher_or_wider_than_the_screen(tmp_path):
     sizes = "(s => [s.scrollHeight <= 720, s.scrollWidth <= 1280])(Reveal.getCurrentSlide())"
     with browser.Browser(tmp_path / "profile") as tab:
         tab.width(1280, 720)
-        for lab in slides.of_all(ROOT):
+        for lab in slides.read(ROOT):
             shown(tab, tmp_path / f"{lab}.html", slides.deck(ROOT, lab, reveal))
             tab.wait("Reveal.isReady()")
             for number in range(tab.evaluate("Reveal.getTotalSlides()")):

@@ -60,6 +60,6 @@ def test_a_dry_run_leaves_nothing_of_a_port_that_ends_its_process(system, tmp_pa
 def test_the_first_cell_again_makes_what_the_system_has_cleared_away(system):
     """As macOS clears temporary files of some days, under a notebook that stayed open."""
     code = "import shutil, tempfile; from lab_utils.common import scratch\n"
-    code += "shutil.rmtree(scratch.of_process()); scratch.of_process(); tempfile.mkdtemp()"
+    code += "shutil.rmtree(scratch.use_process_folder()); scratch.use_process_folder(); tempfile.mkdtemp()"
     subprocess.run([sys.executable, "-c", code], check=True, env=system)
     assert not os.listdir(system["TMPDIR"])

@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import pytest
 import tomllib
 import yaml
+from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 
 from lab_utils import __main__
+from lab_utils.check import setup
 from lab_utils.runtime import doctor, install
 
 ROOT = Path(__file__).parents[1]
@@ -177,6 +179,26 @@ def test_what_cannot_be_installed_says_why(monkeypatch):
     monkeypatch.setattr(install, "lacking", lambda: [["--no-deps", "tf-keras~=2.20.0"]])
     problem = "tf-keras~=2.20.0 could not be installed: ERROR: No matching distribution"
     assert install.complete() == [problem]
+
+
+def test_a_lab_without_its_package_skips_its_cells_until_that_is_installed(monkeypatch, capsys):
+    """Lab 11 stopped at five errors where JAX was missing, and said that it skipped."""
+    here, shell = {}, TransformerManager()
+    shell.input_transformers_cleanup = shell.cleanup_transforms
+    monkeypatch.setattr(install, "version", lambda name: here.get(name, ""))
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    before = len(shell.cleanup_transforms)
+    setup._skip_without(())
+    assert capsys.readouterr().out == "" and len(shell.cleanup_transforms) == before
+    setup._skip_without(("jax",))
+    assert "run `%pip install jax` in a new cell" in capsys.readouterr().out
+    for cell in ("import jax", "%%writefile mira.py\nimport jax", "!python mira.py | head"):
+        exec(shell.transform_cell(cell), {"get_ipython": None})
+        assert capsys.readouterr().out == "Skipped: jax is not installed here.\n", cell
+    for cell in ("%pip install jax", "!pip install jax", 'from a import ready\nready("jax")'):
+        assert "Skipped" not in shell.transform_cell(cell), cell
+    here["jax"] = "0.10.2"
+    assert shell.transform_cell("import jax") == "import jax\n"
 
 
 def test_a_framework_that_aborts_does_not_take_the_doctor_with_it(monkeypatch):

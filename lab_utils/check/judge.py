@@ -107,12 +107,12 @@ def _drain(running: Generator, results: Results, like: Results | None) -> str:
 
 @functools.cache
 def _of_solution(entry: todos.Todo) -> Results:
-    """The same for the objects of our solution, once in a process."""
+    """Runs a check on the objects of our solution, once in a process."""
     return _of_module(entry, sources.solved(entry.lab))
 
 
 def _of_module(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
-    """The same for the objects of a solution, or of one with a slip; nobody is to see what they print."""
+    """Runs a check on the objects of a solution, or of one with a slip, and hides what they print."""
     with contextlib.redirect_stdout(io.StringIO()):
         return _results(entry, [getattr(module, name) for name in entry.names], like)
 

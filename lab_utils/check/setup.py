@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 
 from lab_utils import runtime
 from lab_utils.common import scratch
@@ -16,8 +17,11 @@ _WHOLE_WORDS = (
 )
 
 
-def ready() -> None:
+def ready(*packages: str) -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
+
+    Without one of `packages`, the lab cannot be worked on: then the cells after this one say that they are
+    skipped, until it is installed.
 
     Where TensorFlow, Keras 2 beside it or Apache Beam is missing, it is installed first.
 
@@ -47,3 +51,31 @@ def ready() -> None:
             from IPython.display import display
 
             display({"text/html": _WHOLE_WORDS, "text/plain": ""}, raw=True)
+    _skip_without(packages)
+
+
+def _skip_without(packages: tuple[str, ...]) -> None:
+    """Says which of the packages are missing, and lets IPython skip the cells of this lab meanwhile.
+
+    What installs something is run, and so is the first cell.
+    """
+
+    def lacking() -> str:
+        return " ".join(name for name in packages if not install.version(name))
+
+    def skipped(lines: list[str]) -> list[str]:
+        text = "".join(lines)
+        installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
+        if installs or "ready(" in text or not lacking():
+            return lines
+        return [f'print("Skipped: {lacking()} is not installed here.")\n']
+
+    if not lacking():
+        return
+    print(
+        f"This lab needs {lacking()}, and its cells are skipped until it is installed: run `%pip install "
+        f"{lacking()}` in a new cell, then this cell again."
+    )
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell:
+        shell.input_transformers_cleanup.append(skipped)

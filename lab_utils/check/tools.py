@@ -41,16 +41,15 @@ def as_wrong(
         raise Wrong(message) from None
 
 
-def same(actual: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
+def same(actual: Any, expected: Any, what: str) -> None:
     """Raises `Wrong` unless a value is the expected one, in kind, shape, type and numbers.
 
     Args:
         actual: the learner's.
         expected: ours: a number, a text, a list of a shape, a type, an array, or a list or dict of such.
         what: what it is, in words, at the beginning of the message: "The shape of the logits".
-        tolerance: of numbers, relative and absolute.
     """
-    if apart := difference(expected, actual, tolerance):
+    if apart := difference(expected, actual):
         raise Wrong(f"{what}: {apart}.")
 
 

@@ -14,7 +14,7 @@ _CANNOT_WRITE = (
     errno.EBADF,  # a program that was run here has closed it
 )
 # What parts of the course import, and its extras bring.
-_BY_EXTRAS = "apache_beam dask jax matplotlib nbclient nbformat sklearn tensorflow tf_keras"
+_BY_EXTRAS = "apache_beam jax matplotlib nbclient nbformat sklearn tensorflow tf_keras"
 _closed: set[str] = set()  # of the standard streams, when the command began
 
 

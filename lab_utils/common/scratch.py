@@ -38,7 +38,7 @@ def folder() -> Iterator[str]:
         lock.release()
 
 
-def of_process() -> str:
+def use_process_folder() -> str:
     """Has all temporary files of this process and its children, from here on, in one folder; its path.
 
     It is removed when the process ends: what TensorFlow's AutoGraph, an Estimator without a model_dir or a

@@ -3,16 +3,17 @@
 import argparse
 import sys
 import time
+from pathlib import Path
 
-from lab_utils.common import command
+from lab_utils.common import command, files
 from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.errors import printable
+from lab_utils.convert.manifest import MANIFEST
 
 _ENGINES = """\
-Every flag that is not listed here goes to Beam and to its engine, such as --runner DaskRunner
---dask_client_address tcp://HOST:8786, or --runner DataflowRunner --project P --region R. Workers on other
-machines need all files in a bucket, or in folders that all machines share under the same paths; README and
-lab_utils/convert/engines.md have whole commands.
+Every flag that is not listed here goes to Beam and to its engine, such as --runner DataflowRunner
+--project P --region R. Workers on other machines need all files in a bucket, or in folders that all machines
+share under the same paths; lab_utils/convert/engines.md has whole commands.
 """
 _REQUIRED = {
     "train_csv": "rows path,label without a header; paths are absolute, relative to the CSV, or gs://...",
@@ -49,18 +50,29 @@ def main(arguments: list[str] | None = None) -> int:
         help="replace an earlier result; it stays until the new one is complete",
     )
     flags, beam_flags = parser.parse_known_args(arguments)
-    start = time.perf_counter()
+    start, since = time.perf_counter(), time.time()
     try:
         manifest = convert(**vars(flags), beam_flags=beam_flags)
     except ConversionError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; no new result was published", file=sys.stderr)
+        print(f"interrupted; {_published(flags.output_dir, since)}", file=sys.stderr)
         return 130
     print(manifest)
     print(f"  {time.perf_counter() - start:.1f} s (measured here)")
     return 0
+
+
+def _published(folder: str, since: float) -> str:
+    """What an interrupted run has published: its manifest comes last, and some clearing up after it."""
+    if files.is_remote(folder):
+        return f"where {folder} has a new {MANIFEST}, the result is whole"
+    try:
+        new = Path(files.expanded(folder), MANIFEST).stat().st_mtime >= since
+    except (OSError, ValueError):
+        new = False
+    return "the new result is whole" if new else "no new result was published"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ from lab_utils.convert.plan import SplitPlan
 
 # DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
 LOCAL_RUNNER = "FnApiRunner"
-_FULL_NAMES = {"DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner"}
 _LOOK_SECONDS = 0.1
 _LIST_SECONDS = 2  # between two lists of a bucket, which are paid for
 _SUBMIT_SECONDS = 60
@@ -59,13 +58,10 @@ class Engine:
         """Whether workers may be on other machines, or in other folders."""
         return self.name not in StandardOptions.LOCAL_RUNNERS
 
-    def pipeline(self, shards: int) -> beam.Pipeline:
-        """Returns an empty pipeline for so many elements, each a shard that one worker writes."""
-        flags = self.flags
-        if self.name == "DaskRunner":  # a task for each shard; its default would be one for all
-            flags = [f"--dask_npartitions={shards}", *flags]
+    def pipeline(self) -> beam.Pipeline:
+        """Returns an empty pipeline."""
         try:
-            return beam.Pipeline(runner=self.runner, options=PipelineOptions(flags))
+            return beam.Pipeline(runner=self.runner, options=PipelineOptions(self.flags))
         except ValueError as error:  # Beam's own checks of its flags
             raise ConversionError(" ".join(str(error).split())) from None
 
@@ -83,7 +79,7 @@ def find_engine(flags: list[str]) -> Engine:
     name = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
     try:
         # A runner's own flags are known once its module is imported.
-        runner = create_runner(_FULL_NAMES.get(name, name))
+        runner = create_runner(name)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise ConversionError(
             f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
@@ -137,7 +133,7 @@ def run(
             open(progress_file, "wb").close()
             # What goes wrong comes back as an exception; Beam's log tells it once a thread.
             stack.enter_context(quiet(logging.CRITICAL))
-        pipeline = engine.pipeline(len(names))
+        pipeline = engine.pipeline()
         # Beam removes this folder itself, unless it is interrupted or runs in a notebook.
         stack.callback(shutil.rmtree, pipeline.local_tempdir, ignore_errors=True)
         write = WriteShard(
@@ -164,9 +160,6 @@ def run(
             if engine.remote and not end.done():
                 _cancel(job, end, engine.name)
             raise
-        finally:
-            with contextlib.suppress(Exception):
-                job.result(0).client.close()  # Dask's connection
     if error := end.exception():
         last = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise ConversionError(f"the pipeline failed: {printable(last[:1000])}")

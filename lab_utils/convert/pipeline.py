@@ -3,7 +3,7 @@
 The rows of a shard lie in a small file that the launcher wrote. A worker reads a few images ahead and writes
 one after another, so memory grows with the text of one shard's rows only. No image and no row goes through
 Beam's shuffle. Beam's own TFRecord sink would shuffle the finished records to get a set number of shards, and
-loses data on engines without side inputs and finish_bundle (Dask's).
+loses data on engines without side inputs and finish_bundle.
 """
 
 import collections

@@ -111,12 +111,6 @@ def parser() -> argparse.ArgumentParser:
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
     flag("--numerics", action="store_true", help="run these steps with a TPU's matmuls, too")
-    flag(
-        "--feed_seconds",
-        type=float,
-        default=2.0,
-        help="how long to read batches at most (default: 2)",
-    )
     flag("--limit", type=float, metavar="SECONDS", help="that the compiler may take for a program "
          "(default: as long as it takes)")  # fmt: skip
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")

@@ -15,7 +15,8 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     ),
     (
         r"`filenames` argument must contain `?tf.string`? elements. Got `?tf.float32"
-        r"|requested dtype string for Tensor with dtype float32",
+        r"|requested dtype string for Tensor with dtype float32"
+        r"|Input 'filenames?' of '\w+' Op has type float32 that does not match expected type of string",
         "Look at the list of files: an empty list becomes a tensor of float32. Check the pattern or the "
         "folder that it comes from, and raise an error of your own where no file is found.",
     ),

@@ -16,9 +16,9 @@ from lab_utils.dry_run.frontends.recognise import PlainEstimator, default_topolo
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
+from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import never_checked
 from lab_utils.dry_run.report.report import Report
-from lab_utils.dry_run.report.words import title
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.dry_run.workload import Observed
@@ -141,11 +141,17 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
 
 
 def _so_far(session: Session) -> str:
-    """The findings that the stages have had until now, a line each."""
-    found = [item for result in list(session.results) for item in list(result.findings)]
-    return "\n".join(
-        f"{item.severity} {item.rule} at {item.where}: {title(item)}" for item in found
-    )
+    """The stages that are over, and the findings that all have had until now, a line each."""
+    lines = []
+    for result in list(session.results):
+        mark, took, said = words.stage_words(result)
+        if took:
+            lines.append(f"{mark} {result.stage} ({took}): {said}")
+        lines += [
+            f"{item.severity} {item.rule} at {item.where}: {words.title(item)}"
+            for item in list(result.findings)
+        ]
+    return "\n".join(lines)
 
 
 def refusal(

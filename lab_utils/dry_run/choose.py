@@ -20,7 +20,7 @@ from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import ChildFailed
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import progress as shown
@@ -70,7 +70,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     Raises:
         TypeError: as dry_run.
         ValueError: an unknown topology, or prices that are none.
-        CompilerMissing: jax or libtpu is not installed here.
+        Unavailable: jax or libtpu is not installed here.
     """
     for topology in topologies:
         chips.parse(topology)
@@ -133,8 +133,8 @@ def largest_batch(
         the trials by batch; its `best` has the most examples a second of those that fit.
 
     Raises:
-        TypeError, ValueError, CompilerMissing: as compare_topologies.
-        InputUnfit, CannotLower: the step cannot be lowered with its own batch.
+        TypeError, ValueError, Unavailable: as compare_topologies.
+        CannotLower: the step cannot be lowered with its own batch.
     """
     topology = topology or default_topology(subject, data)
     cores = chips.cores(topology)
@@ -209,7 +209,7 @@ def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Progra
     """The train step for so many cores, or why there is none."""
     try:
         return workload.lower(cores, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         return first_line(error)
 
 

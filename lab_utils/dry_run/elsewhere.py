@@ -36,10 +36,6 @@ BATCH_SECONDS = 120  # that one batch may take
 _NO_TPU = re.compile(r"No OpKernel was registered to support Op '((\w*TPU|Infeed|Outfeed)\w*)'")
 
 
-class Elsewhere(Exception):
-    """This machine cannot read the data of a program, or not in time; the message says which."""
-
-
 def reason(error: BaseException) -> str:
     """Why a program stops on this machine, which says nothing of the port; "" for other errors.
 

@@ -10,14 +10,11 @@ from typing import Any
 
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Finding, Mode, Stage
+from lab_utils.dry_run.unavailable import Unavailable
 
 # The modes that have a step on a core; serving is a graph for the host.
 STEPS = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
 GRAPHS = (*STEPS, Mode.SERVING)
-
-
-class Unavailable(Exception):
-    """A fact cannot be had; the message says why, so that it follows "TPU218, of training: "."""
 
 
 class fact:

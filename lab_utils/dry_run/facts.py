@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Facts, Unavailable, fact
+from lab_utils.dry_run.engine import Facts, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
@@ -17,6 +17,7 @@ from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import at, in_words
 from lab_utils.dry_run.trace.messages import rule_of
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 
@@ -32,6 +33,7 @@ class EstimatorFacts(Facts):
         steps: those of one call of the mode, None where they are not known.
         source_of_data: what the mode's data come from, in words.
         unsized: the batches whose size is not fixed, if there are any.
+        open_end: see DatasetFacts.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
@@ -58,6 +60,7 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.unsized = None  # TPUEstimator refuses such batches: TPU101
+        self.open_end = ""  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -195,6 +198,11 @@ class EstimatorFacts(Facts):
         return [self.pipeline.graph]
 
     @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What the input pipeline lacks of its files, and the line."""
+        return data.missing_files(self.pipeline.graph)
+
+    @fact
     def mapped(self) -> list[Any]:
         """The functions that the input pipeline maps over its examples."""
         return mapped_in(self.pipeline.graph)
@@ -230,6 +238,7 @@ class DatasetFacts(Facts):
         cores, address: as of EstimatorFacts.
         source_of_data: "the dataset".
         steps: those of one evaluation, None where they are not known.
+        open_end: the argument that would say where an epoch ends, and that fit was not given; "" in a loop.
         place_of_batches: where the program trains: no line is known of a dataset.
     """
 
@@ -246,6 +255,8 @@ class DatasetFacts(Facts):
         self.cores, self.address = cores, observed.address
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
+        end = "validation_steps" if mode is Mode.EVAL else "steps_per_epoch"
+        self.open_end = end if "epochs" in observed.fit and observed.fit.get(end) is None else ""
 
     @fact
     def dataset(self) -> tf.data.Dataset:
@@ -258,6 +269,11 @@ class DatasetFacts(Facts):
     def functions_of_input(self) -> list[Any]:
         """The graphs of the functions that it calls."""
         return data.graphs_of_dataset(self.dataset)
+
+    @fact
+    def missing_files(self) -> list[tuple[str, Place]]:
+        """What it lacks of its files, and the line."""
+        return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:
@@ -277,11 +293,7 @@ class DatasetFacts(Facts):
     @fact
     def unsized(self) -> data.LastBatch | None:
         """The batches, where their size is not fixed."""
-        specs = [
-            spec for spec in tf.nest.flatten(self.dataset.element_spec) if hasattr(spec, "shape")
-        ]
-        is_fixed = all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
-        return None if is_fixed else self.last_batch
+        return None if data.has_one_size(self.dataset) else self.last_batch
 
     @fact
     def batches(self) -> float | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lab_utils.common.enums import StrEnum
+from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place
 
 
@@ -73,18 +74,56 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Split:
+    """How an array is to be laid over a mesh: an argument of the step, or a constraint within it.
+
+    Attributes:
+        name: of the argument; "" for a constraint.
+        shape, dtype: of the whole array.
+        spec: for each axis the mesh axes that split it: one's name, a tuple of names, or neither.
+        place: the line of the constraint.
+        is_state: the step's results replace the argument.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    spec: tuple[str | tuple[str, ...] | None, ...]
+    place: Place = NOWHERE
+    is_state: bool = False
+
+    def parts(self, mesh: Mapping[str, int]) -> list[int]:
+        """Into how many parts each axis of the array is to be split."""
+        counts = [1] * len(self.shape)
+        for axis, part in enumerate(self.spec):
+            names = (part,) if isinstance(part, str) else part if isinstance(part, tuple) else ()
+            counts[axis] = math.prod(mesh.get(name, 1) for name in names)
+        return counts
+
+    @property
+    def bytes(self) -> int:
+        """The size of the whole array."""
+        return Input(self.name, Role.VARIABLE, self.shape, self.dtype).bytes
+
+    def __str__(self) -> str:
+        return f"{self.name or 'an array'} {self.dtype}{list(self.shape)} ({memory(self.bytes)})"
+
+
+@dataclass(frozen=True)
 class Partition:
     """How the cores share a step whose arrays have shardings.
 
     Attributes:
         mesh: the sizes of its axes by name; {} for a step of a single core.
         donated: the numbers of the inputs whose memory the step may take.
+        splits: how its arguments and its constraints split arrays.
         has_silent_kernels: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
     mesh: dict[str, int]
     donated: list[int]
     has_silent_kernels: bool = False
+    splits: list[Split] = field(default_factory=list)
 
     @property
     def cores(self) -> int:
@@ -103,9 +142,6 @@ class Origin:
         loss: the line of the loss.
         place_of: the line behind an op of the framework, where the program's `hlo` does not name lines.
         place_of_write: the line of the op that gives the variable of this name a new value.
-        not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
-            for features and labels, in their order, of each core that is asked.
-        gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
         factors: line and number of the constants that scale what is computed, by name (lower/written.py).
         with_numbers: the same step with other numbers for some of these constants.
     """
@@ -115,8 +151,6 @@ class Origin:
     loss: Place = NOWHERE
     place_of: Callable[[str], Place] = lambda op: NOWHERE
     place_of_write: Callable[[str], Place] = lambda variable: NOWHERE
-    not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
-    gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
     factors: Callable[[], dict[str, tuple[str, float]]] = dict
     with_numbers: Callable[[Mapping[str, float]], "Program"] | None = None
 
@@ -243,6 +277,7 @@ class Comparison:
         maps: it holds a function that is mapped over cores, by jax.pmap or jax.shard_map.
         has_values: the values are the program's own, not made up from shapes.
         examples: the numbers of the arguments that hold examples, and their axis.
+        is_loop: it is a loop with all its rounds, which the program calls once.
     """
 
     many: Exported
@@ -253,3 +288,4 @@ class Comparison:
     maps: bool
     has_values: bool
     examples: dict[int, int]
+    is_loop: bool = False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from lab_utils.common.enums import StrEnum
-from lab_utils.common.figures import Figure, FigureTable
+from lab_utils.common.figures import Figure, FigureTable, scaled
 from lab_utils.common.source import Place
 from lab_utils.runtime.chips import Roofline
 
@@ -145,7 +145,8 @@ class Cost(FigureTable):
         all_reduce_bytes: all-reduced over the cores in a step.
         cycles: of the compiler's schedule, without exchanges.
         estimated_seconds: of a step, by that schedule (compile/forecast.py).
-        exchange_seconds: of these, what exchanges between chips add.
+        link_seconds: what its exchanges between chips take on the links.
+        exchange_seconds: of the estimated time, what these exchanges add: the core computes during the rest.
         estimated_rate: examples/s of a core in that time.
     """
 
@@ -158,6 +159,7 @@ class Cost(FigureTable):
     all_reduce_bytes: Figure | None = None
     cycles: Figure | None = None
     estimated_seconds: Figure | None = None
+    link_seconds: Figure | None = None
     exchange_seconds: Figure | None = None
     estimated_rate: Figure | None = None
 
@@ -185,18 +187,38 @@ class LineCost:
 
 
 @dataclass
+class AxisExchanges:
+    """What the cores of a step exchange over one axis of their mesh.
+
+    Attributes:
+        over: the axis, or several: "data", "data and model"; without a mesh "all cores".
+        seconds: on the links, computed from bytes and the published speed of a link.
+        bytes: of whole arrays, by the kind of exchange ("all-reduce" ...).
+    """
+
+    over: str
+    seconds: float = 0.0
+    bytes: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{kind} of {scaled(size, 'B')}" for kind, size in self.bytes.items())
+        return f"{scaled(self.seconds, 's')} over {self.over} ({sizes})"
+
+
+@dataclass
 class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
 
     `cost` is empty where the compiler refused the program, or could not fit it. `lines` are the ten most
     expensive ones. `on_chip`: arrays lie in the chip's own memory, and never reach HBM. `cores` is how
-    many take part, where that is not all of the topology's.
+    many take part, where that is not all of the topology's. `exchanges` are those over each axis of the mesh.
     """
 
     name: str
     memory: Memory = field(default_factory=Memory)
     cost: Cost = field(default_factory=Cost)
     lines: list[LineCost] = field(default_factory=list)
+    exchanges: list[AxisExchanges] = field(default_factory=list)
     mode: Mode = Mode.TRAIN
     on_chip: bool = False
     cores: int | None = None
@@ -214,7 +236,7 @@ class Feed(FigureTable):
     Attributes:
         examples_per_second: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
-        required: examples/s that the cores of one host take at most.
+        required: examples/s that the cores of one host take, as estimated, or at most.
         host_cores_needed: cores like these that would deliver it.
     """
 

@@ -3,7 +3,8 @@
 import functools
 import socket
 
-from lab_utils.dry_run.elsewhere import ADDRESS, BATCH_SECONDS, Elsewhere, unreadable
+from lab_utils.dry_run.elsewhere import ADDRESS, BATCH_SECONDS, unreadable
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf, v1
 
 # For sessions that read batches: on the host, and for no longer than that.
@@ -26,11 +27,11 @@ def check(graph: tf.Graph) -> None:
     """Asks before anything is read: TensorFlow itself tries for a minute to reach a bucket.
 
     Raises:
-        Elsewhere: the pipeline reads from where this machine cannot.
+        Unavailable: the pipeline reads from where this machine cannot.
     """
     location = address(graph)
     if location and not _reachable(location.partition("://")[0]):
-        raise Elsewhere(unreadable(location))
+        raise Unavailable(unreadable(location))
 
 
 @functools.cache

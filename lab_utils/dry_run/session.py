@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from lab_utils.common.source import place, without_stacks
+from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
@@ -114,11 +114,11 @@ class Session:
         return list(dict.fromkeys([self.mode, *(mode for mode in traced if mode is Mode.EVAL)]))
 
     def program(self, mode: Mode | None = None) -> Program:
-        """The lowered step of `mode`, or the first, lowered once; so with the error where it cannot be.
+        """Returns the step of `mode`, or of the first mode, lowered. That is done once, and an error is kept.
 
         Raises:
             Skip: its graph could not be built.
-            CannotLower, InputUnfit: it cannot be lowered.
+            CannotLower: it cannot be lowered.
         """
         mode = mode or self.mode
         trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
@@ -132,19 +132,19 @@ class Session:
             batch = self.program().global_batch if trace and not trace.global_batch else None
             try:
                 self._programs[mode] = self.workload.lower(self.cores, mode, batch)
-            except (CannotLower, InputUnfit) as error:
+            except CannotLower as error:
                 self._programs[mode] = error
         program = self._programs[mode]
         if isinstance(program, Exception):
             raise program
         return program
 
-    def cannot_lower(self, mode: Mode, error: CannotLower | InputUnfit) -> tuple[Status, str]:
+    def cannot_lower(self, mode: Mode, error: CannotLower) -> tuple[Status, str]:
         """Status and detail of a stage whose step cannot be lowered; its finding is added.
 
         What an earlier stage said of the same line is not said again.
         """
-        if isinstance(error, InputUnfit):  # our own words, which end with what to do
+        if isinstance(error, InputUnfit):
             return Status.FAILED, f"the {mode} step cannot be lowered: {error}"
         detail = f"the {mode} step cannot be lowered: {first_line(error)}"
         if error.only_here:
@@ -158,6 +158,14 @@ class Session:
         cause = next((old.rule for old in at_line), "")
         self.add([replace(finding, because_of=cause)])
         return Status.FAILED, detail
+
+
+def unique(findings: list[Finding]) -> list[Finding]:
+    """The findings, each rule once at a line, though several modes and several of its ops raise it."""
+    first: dict[tuple[str, Place], Finding] = {}
+    for item in findings:
+        first.setdefault((item.rule, item.place.source_line), item)
+    return list(first.values())
 
 
 def leaves_room(program: Program) -> bool:

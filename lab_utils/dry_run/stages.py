@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import TookTooLong
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
 from lab_utils.dry_run.session import Session, Skip, in_words
 from lab_utils.dry_run.trace import stage as trace
+from lab_utils.dry_run.unavailable import Unavailable
 
 Steps = Generator[None, None, str]
 # A stage's function adds its findings and figures to the session, and returns its detail. One that waits for
@@ -32,7 +32,7 @@ STAGES = {
 
 
 def carry_out(session: Session, stages: Collection[Stage], say: Callable[[str], None]) -> None:
-    """Carries out the stages that are wanted; whatever becomes of each stands in the session's results.
+    """Carries out the stages that are wanted, and puts what became of each into the session's results.
 
     `say` is told what goes on.
     """
@@ -67,14 +67,14 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
         result.status, result.detail = Status.DONE, over.value
     except Skip as reason:
         result.detail = str(reason)
-    except Elsewhere as error:
-        result.detail = f"cannot be checked here: {error}"
+    except Unavailable as why:
+        result.detail = f"cannot be checked here: {why}"
         if result.stage is Stage.TRACE:  # without the graph of the first step there is no verdict
             result.status = Status.FAILED
     except TookTooLong as error:
         result.detail = str(error)
         session.not_judged.append(f"the train step, which was {error}")
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         result.status, result.detail = session.cannot_lower(session.mode, error)
     except KeyboardInterrupt:
         raise

@@ -124,6 +124,7 @@ class Trace:
         global_batch: the batch size that the constructor got for this mode.
         graph: the whole graph, there also after an error (None if it fell before input_fn).
         core_graph: the graph in which model_fn ran, one core's step (in serving, the whole graph).
+        given: what input_fn returned, a dataset as the structure of its elements.
         features, labels: what model_fn got.
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
@@ -145,6 +146,7 @@ class Trace:
     global_batch: int | None
     graph: Any = None
     core_graph: Any = None
+    given: Any = None
     features: Any = None
     labels: Any = None
     spec: Any = None
@@ -205,7 +207,7 @@ class Workload(Protocol):
         """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.
 
         Raises:
-            CannotLower, InputUnfit: as lower/errors.py says.
+            CannotLower: as lower/errors.py says.
         """
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:

@@ -14,6 +14,7 @@ from lab_utils.estimator import tf
 
 RUNGS = ("variables", "outputs", "one step", "short run")
 _MARKS = {True: "holds", False: "DIFFERS", None: "not run"}
+TOLERANCE = 1e-3  # of outputs, loss and updates
 # Of the update of what no gradient trains, such as the running variance of batch normalisation, which
 # TensorFlow 1 divides by n - 1 and Keras by n.
 STATISTICS_TOLERANCE = 2e-2
@@ -65,7 +66,6 @@ def ladder(
     output: Callable = lambda outputs: outputs,
     to_keras: Callable[[Any, Any], tuple[Any, Any]] = lambda features, labels: (features, labels),
     names: dict[str, str] | None = None,
-    tolerance: float = 1e-3,
     run_tolerance: float = 2e-2,
 ) -> Ladder:
     """Compares an Estimator with the Keras model or the JAX step that it was ported to, rung by rung.
@@ -85,7 +85,6 @@ def ladder(
         to_keras: turns the Estimator's features and labels into the port's.
         names: paths of the port's weights by names of the Estimator's variables. Without it they are paired
             by name where the port has the same names, and else in order.
-        tolerance: of outputs, loss and updates.
         run_tolerance: of the loss in the short run, over its largest value: rounding grows from step to step.
 
     Returns:
@@ -101,9 +100,7 @@ def ladder(
     result = Ladder()
     theirs, ours = EstimatorSide(estimator, *batches[0], prediction), _side(model, output)
     try:
-        for rung in _climb(
-            theirs, ours, pairs, names or {}, tolerance, run_tolerance, result.losses
-        ):
+        for rung in _climb(theirs, ours, pairs, names or {}, run_tolerance, result.losses):
             result.rungs.append(rung)
             if not rung.holds:
                 break
@@ -124,7 +121,6 @@ def _climb(
     ours: KerasSide | JaxSide,
     pairs: list[tuple[Any, Any]],
     names: dict[str, str],
-    tolerance: float,
     run_tolerance: float,
     losses: list[tuple[float, float]],
 ) -> Iterator[Rung]:
@@ -146,7 +142,7 @@ def _climb(
     if left.shape != right.shape:
         says = f"the Estimator gives {list(left.shape)}, {ours.name} {list(right.shape)}"
         yield Rung(RUNGS[1], False, says)
-    yield _judge(RUNGS[1], "outputs differ", _difference(left, right), tolerance)
+    yield _judge(RUNGS[1], "outputs differ", _difference(left, right), TOLERANCE)
 
     random = {"the Estimator": theirs.random(), ours.name: ours.random(x, y)}
     if any(random.values()):
@@ -157,7 +153,7 @@ def _climb(
     before = theirs.variables(matched)
     first = theirs.step(features, labels), ours.step(x, y)
     loss = _difference(*first)
-    if not loss <= tolerance:
+    if not loss <= TOLERANCE:
         says = f"the loss is {first[0]:.6g} in the Estimator, {first[1]:.6g} in {ours.name}"
         yield Rung(RUNGS[2], False, says)
     after, other = theirs.variables(matched), ours.variables(matched.values())
@@ -172,7 +168,7 @@ def _climb(
     differences = {f"the update of {name}": updates[name] for name in theirs.trained}
     differences["the loss"] = loss
     worst = max(differences, key=differences.get)
-    yield _judge(RUNGS[2], f"{worst} differs", differences[worst], tolerance)
+    yield _judge(RUNGS[2], f"{worst} differs", differences[worst], TOLERANCE)
 
     equalise()
     for batch, keras_batch in pairs:

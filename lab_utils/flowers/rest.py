@@ -1,6 +1,6 @@
 """A small server for an exported flowers model: TensorFlow Serving's predict requests over HTTP.
 
-    python -m lab_utils.flowers.rest --saved_model run/export/NUMBER --name flowers --port 8501
+    python -m lab_utils.flowers.rest --saved_model run/export/NUMBER --port 8501
 
 TensorFlow Serving's own server comes as a container or a Debian package, and not from PyPI. This one takes
 the same requests at the same address (api_rest.md of github.com/tensorflow/serving, read 2026-11-22), from
@@ -201,11 +201,10 @@ def main() -> int:
         description="Serves an exported flowers model over HTTP.",
     )
     parser.add_argument("--saved_model", required=True, help="the folder export/NUMBER")
-    parser.add_argument("--name", default="flowers", help="the model's name in the address")
     parser.add_argument("--port", type=int, default=8501)
     flags = parser.parse_args()
     try:
-        server = serve(**vars(flags))
+        server = serve(flags.saved_model, "flowers", flags.port)
     except (OSError, OverflowError, RuntimeError) as error:
         print(f"rest: {flags.saved_model} on port {flags.port}: {error}", file=sys.stderr)
         return 1

@@ -254,7 +254,7 @@ def prepare() -> None:
             "raise the limit with `ulimit -v`"
         )
     runtime.quiet()
-    scratch.of_process()  # what AutoGraph writes goes, too, where this is killed
+    scratch.use_process_folder()  # what AutoGraph writes goes, too, where this is killed
     # TensorFlow turns oneDNN on by itself only where the CPU has AVX-512; with AVX2 alone, training takes a
     # fifth less time and memory with it (measured).
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -10,6 +10,8 @@ Sources, read on 2026-11-21:
     2020 (496 Gbit/s each way and link); v3 to v6e from How to Scale Your Model, jax-ml/scaling-book, tpus.md
     at 04d8de58b9f6, read 2026-11-27; TPU7x from docs (1,200 GB/s of a chip, both ways over six links)
   matrix units: edges from How to Scale Your Model and tpu_info.py; their number follows from the clock
+  own memory: VMEM of a core, tpu_info.py (v5p: of its two cores, which are driven as one); v4's 128 MiB of
+    CMEM from Jouppi et al., TPU v4, ISCA 2023
   hosts: the docs of v5e and v6e (virtual machines of 1, 4 or 8 chips), and ray-project/ray pull 62526 of
     2026-04-11 (a slice of up to 8 chips is one machine's, a larger one has machines of 4; a 2x4 can also
     be had as two machines of 4), read 2026-11-27
@@ -27,7 +29,7 @@ from dataclasses import dataclass
 _DOCS = "cloud.google.com/tpu/docs, read 2026-11-21"
 _JAX = "jax 0.10.2 tpu_info.py, read 2026-11-21"
 LIBTPU = "libtpu's out-of-memory message, 2026-11-21"
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 
 class BadTopology(ValueError):
@@ -55,6 +57,7 @@ class Chip:
         megacore: JAX drives the cores of a chip as one device.
         units, edge: matrix units of a core, and the rows and columns of one.
         link: bytes/s of one link between two chips, one way.
+        own_memory: bytes of a core's memory on the chip, beside its HBM: VMEM, and on v4 half of the CMEM.
         one_host: cores of the largest slice that one host feeds, where these are more than `cores_per_host`.
         source: of `flops` and `bandwidth`.
     """
@@ -73,6 +76,7 @@ class Chip:
     units: int
     edge: int
     link: float
+    own_memory: int
     source: str = _DOCS
     pjrt: bool = True
     megacore: bool = False
@@ -107,22 +111,26 @@ CHIPS = {
     chip.name: chip
     for chip in (
         Chip("v2", 2, 46e12, 716e9, int(7.48 * GIB), 8, axes=2, pod=256, example="v2:2x2",
-             jax_kinds=("TPU v2",), pci="0x0027", units=1, edge=128, link=62e9, source=_JAX, pjrt=False),
+             jax_kinds=("TPU v2",), pci="0x0027", units=1, edge=128, link=62e9,
+             own_memory=16 * MIB, source=_JAX, pjrt=False),
         Chip("v3", 2, 123e12, 900e9, int(15.48 * GIB), 8, axes=2, pod=1024, example="v3:2x2",
-             jax_kinds=("TPU v3",), pci="0x0027", units=2, edge=128, link=100e9, pjrt=False),
+             jax_kinds=("TPU v3",), pci="0x0027", units=2, edge=128, link=100e9,
+             own_memory=16 * MIB, pjrt=False),
         Chip("v4", 2, 275e12, 1200e9, int(15.25 * GIB), 8, axes=3, pod=4096, example="v4:2x2x1",
-             jax_kinds=("TPU v4",), pci="0x005e", units=4, edge=128, link=45e9, pjrt=False, megacore=True),
+             jax_kinds=("TPU v4",), pci="0x005e", units=4, edge=128, link=45e9,
+             own_memory=80 * MIB, pjrt=False, megacore=True),
         Chip("v5e", 1, 197e12, 819e9, int(15.75 * GIB), 4, axes=2, pod=256, example="v5e:1x1",
              jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063", units=4, edge=128, link=50e9,
-             one_host=8),
+             own_memory=128 * MIB, one_host=8),
         Chip("v5p", 1, 459e12, 2765e9, int(95.74 * GIB), 4, axes=3, pod=8960, example="v5p:2x2x1",
-             jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062", units=8, edge=128, link=100e9),
+             jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062", units=8, edge=128, link=100e9,
+             own_memory=128 * MIB),
         Chip("v6e", 1, 918e12, 1638e9, int(31.25 * GIB), 4, axes=2, pod=256, example="v6e:1x1",
              jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f", units=4, edge=256, link=100e9,
-             one_host=8),
+             own_memory=128 * MIB, one_host=8),
         Chip("tpu7x", 2, 2307e12, 7400e9, int(94.75 * GIB), 8, axes=3, pod=9216,
              example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076", units=4, edge=256, link=100e9,
-             source=f"{_DOCS}; bandwidth from {_JAX}"),
+             own_memory=64 * MIB, source=f"{_DOCS}; bandwidth from {_JAX}"),
     )
 }
 # fmt: on

@@ -39,6 +39,7 @@ ROW = re.compile(r"^(\| (\d\d) [^|]+\| )(\d+)( \|)", re.M)  # a lab's number and
 FOLDED = 15  # lines of a given cell, from which on it is shown folded
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HEADING = re.compile(r"# (\d\d) · (.+)")
+SET_UP = re.compile(r"^ready\(.*\)\Z", re.M)  # the last line of the cell in whose place it stands
 
 
 def canonical_text(notebook: nbformat.NotebookNode) -> str:
@@ -140,12 +141,12 @@ def _sources() -> list[Path]:
 def _with_cells(
     source: nbformat.NotebookNode, change: Callable[[str], str], course: Course
 ) -> nbformat.NotebookNode:
-    """A copy with each code cell's source changed; the set-up cell stands where ready() was called."""
+    """A copy with each code cell's source changed; the set-up cell stands where ready() is called."""
     notebook = copy.deepcopy(source)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            is_set_up = cell.source.endswith("ready()")
-            cell.source = setup_cell(course) if is_set_up else change(expand(cell.source))
+            last = SET_UP.search(cell.source)
+            cell.source = setup_cell(course, last[0]) if last else change(expand(cell.source))
     return notebook
 
 

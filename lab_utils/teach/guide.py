@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         contents = texts(ROOT)
         if options.reveal:
-            for lab in slides.of_all(ROOT):
+            for lab in slides.read(ROOT):
                 contents[f"slides_{lab:02d}.html"] = slides.deck(ROOT, lab, options.reveal)
     except (OSError, ValueError) as error:
         print(f"instructor: {error}", file=sys.stderr)
@@ -69,7 +69,7 @@ def texts(root: Path) -> dict[str, str]:
         values = {
             "title": name,
             "todos": answers,
-            "sections": {k: each for k, each in plans.of_sections(root, lab).items() if each},
+            "sections": {k: each for k, each in plans.section_minutes(root, lab).items() if each},
             "live": _live(lab, spoken["live"], answers) if "live" in spoken else None,
             "stuck": spoken.get("stuck", ()),
             "short": slides.minutes(root, lab, short=True) < slides.minutes(root, lab),
@@ -78,14 +78,20 @@ def texts(root: Path) -> dict[str, str]:
     return contents
 
 
-def _questions(root: Path) -> list[tuple[str, list[str], str]]:
-    """The questions for before and after: each with its answers in alphabetical order, and the right one."""
+def _questions(root: Path) -> list[tuple[str, list[tuple[str, list[str], str]]]]:
+    """The questions for before and after, by the labs that they are of.
+
+    Each has its answers in alphabetical order, and the right one.
+    """
     asked = quiz.questions(root)
-    chosen = [asked[f"{lab:02d}"][n - 1] for lab, n in plans.read(root)["questions"]]
-    return [
-        (each["ask"], sorted(str(a[0]) for a in [each["right"], *each["wrong"]]), each["right"][0])
-        for each in chosen
-    ]
+
+    def row(lab: int, number: int) -> tuple[str, list[str], str]:
+        each = asked[f"{lab:02d}"][number - 1]
+        answers = (str(answer[0]) for answer in [each["right"], *each["wrong"]])
+        return each["ask"], sorted(answers), each["right"][0]
+
+    groups = plans.read(root)["questions"]
+    return [(group["of"], [row(*pair) for pair in group["ask"]]) for group in groups]
 
 
 def teaching(root: Path) -> dict[int, dict[str, Any]]:

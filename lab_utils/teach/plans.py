@@ -102,7 +102,7 @@ def whole(root: Path, lab: int, short: bool = False) -> Part:
 
 
 @cache
-def of_sections(root: Path, lab: int) -> dict[str, int]:
+def section_minutes(root: Path, lab: int) -> dict[str, int]:
     """Whole minutes of a lab's sections, by heading; they add up to the minutes that the lab states."""
     notebook = nbformat.read(sources.paths()[lab], as_version=4)
     parts = minutes.sections(notebook, len(quiz.questions(root).get(f"{lab:02d}", ())))
@@ -114,7 +114,7 @@ def of_sections(root: Path, lab: int) -> dict[str, int]:
 def _units(root: Path, lab: int, short: bool) -> list[Part]:
     """A lab as its sections, none shorter than `_SHORTEST`; the lecture comes first."""
     found: list[tuple[str, int]] = []
-    for heading, own in of_sections(root, lab).items():
+    for heading, own in section_minutes(root, lab).items():
         if found and (own < _SHORTEST or found[-1][1] < _SHORTEST):
             found[-1] = (found[-1][0], found[-1][1] + own)
         else:

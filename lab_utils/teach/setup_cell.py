@@ -4,7 +4,7 @@ The cell installs the course only where it cannot be imported: from its wheel be
 handout`), or from the address in pyproject.toml's URLs. Where the wheel is missing, or Python is another than
 the course's, it says so in a sentence and ends there: pip would print a page, and the import fail after it.
 It never asks a package index for the course: another's package could bear its name. `ready()` looks after
-TensorFlow, which the place may have.
+TensorFlow, which the place may have; `ready("jax")` says that a lab is nothing without JAX.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ if not getattr(find_spec("lab_utils"), "origin", None):  # nor a mere folder of 
         sys.exit("The course needs Python 3.11, 3.12 or 3.13: set_up.md says how to get one.")
 {look}    %pip install -q "{source}"
 from lab_utils.check import check, compare, hint, predict, ready, solution, working  # noqa: F401
-ready()"""
+{ready}"""
 _LOOK = """\
     if not Path(wheel).exists():
         sys.exit(f"{wheel} is missing: put it into {Path.cwd()}, beside this notebook.")
@@ -51,15 +51,15 @@ class Course:
         return cls(project["name"], project["version"], address.removesuffix(".git"))
 
 
-def setup_cell(course: Course) -> str:
-    """The cell's source."""
+def setup_cell(course: Course, ready: str = "ready()") -> str:
+    """The cell's source, whose last line is `ready`."""
     if course.address:
         source, look = f"{course.name}[course] @ git+{course.address}@v{course.version}", ""
         wheel = ""
     else:
         wheel = f"{course.name.replace('-', '_')}-{course.version}-py3-none-any.whl"
         source, look, wheel = f"./{wheel}[course]", _LOOK, f'\nwheel = "{wheel}"'
-    return _CELL.format(source=source, look=look, wheel=wheel)
+    return _CELL.format(source=source, look=look, wheel=wheel, ready=ready)
 
 
 def links(course: Course, notebook: str) -> str:

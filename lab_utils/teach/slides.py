@@ -17,7 +17,7 @@ _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.S)  # it holds the tim
 
 
 @cache
-def of_all(root: Path) -> dict[int, list[dict]]:
+def read(root: Path) -> dict[int, list[dict]]:
     """The slides of solutions/instructor/slides.yaml by lab."""
     text = (root / "solutions/instructor/slides.yaml").read_text(encoding="utf-8")
     return {int(lab): slides for lab, slides in yaml.safe_load(text).items()}
@@ -25,7 +25,7 @@ def of_all(root: Path) -> dict[int, list[dict]]:
 
 def minutes(root: Path, lab: int, short: bool = False) -> int:
     """The minutes of the talk before a lab; `short` counts those of the short talk, if there is one."""
-    slides = of_all(root)[lab]
+    slides = read(root)[lab]
     marked = [slide for slide in slides if slide.get("short")] if short else []
     return sum(slide["minutes"] for slide in marked or slides)
 
@@ -43,7 +43,7 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
         ValueError: a slide names a cell that shows nothing, or a line of code that is not there.
     """
     scripts = [(reveal / name).read_text("utf-8") for name in SCRIPTS]
-    slides = of_all(root)[lab]
+    slides = read(root)[lab]
     return pages.render(
         "slides.html",
         title=f"{lab:02d} · {sources.labs()[lab]['title']}",
@@ -61,7 +61,7 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
 
     A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
     """
-    pairs = ((number, slide) for number, slides in of_all(root).items() for slide in slides)
+    pairs = ((number, slide) for number, slides in read(root).items() for slide in slides)
     on_slides = {_cell(number, slide["show"]) for number, slide in pairs if "show" in slide}
     (root / pages.FIGURES).mkdir(exist_ok=True)
     for before in (root / pages.FIGURES).glob(f"{lab:02d}_*.svg"):

@@ -1,8 +1,7 @@
 """How fast the converter is, beside a naive job, a plain loop and a copy of the bytes, all in one run.
 
-Two workers are threads of the converter, or (where the extra [cluster] is installed) those of a Dask
-cluster, which is started once, before the first round. What the launcher holds is told for a list of a
-million rows that name no file: it counts and deals them.
+Two workers are threads of the converter. What the launcher holds is told for a list of a million rows that
+name no file: it counts and deals them.
 
     python tests/benchmarks/conversion.py --output_dir out/conversion
 
@@ -16,7 +15,6 @@ the memory of the process that starts a child towards the child's peak.
 import argparse
 import contextlib
 import csv
-import importlib.util
 import json
 import os
 import random
@@ -110,34 +108,6 @@ def run_launcher(folder: Path, output: Path) -> None:
 
 
 ROLES = {"naive": run_naive, "loop": run_loop, "copy": run_copy, "launcher": run_launcher}
-DASK = "two Dask workers"
-ADDRESS = "tcp://127.0.0.1:18787"
-
-
-@contextlib.contextmanager
-def dask_cluster(folder: Path) -> Iterator[list[str]]:
-    """Run a scheduler and two workers; yields the variants that this allows."""
-    if importlib.util.find_spec("distributed") is None:
-        yield []
-        return
-    log = open(folder / "dask.log", "wb")  # noqa: SIM115
-    workers = [["worker", ADDRESS, "--nthreads=1", "--no-nanny", f"--local-directory={folder}"]] * 2
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *flags],
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-        )
-        for what, *flags in [["scheduler", "--host=127.0.0.1", "--port=18787"], *workers]
-    ]
-    try:
-        yield [DASK]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-        log.close()
 
 
 def command(variant: str, folder: Path, output: Path) -> list[str]:
@@ -147,9 +117,8 @@ def command(variant: str, folder: Path, output: Path) -> list[str]:
         *(sys.executable, "-m", "lab_utils.convert"),
         *("--train_csv", str(folder / "train.csv"), "--eval_csv", str(folder / "eval.csv")),
         *("--labels_file", str(folder / "labels.txt"), "--output_dir", str(output)),
-        *("--train_shards", "4"),  # so that two Dask workers have shards to share at this size, too
+        *("--train_shards", "4"),
         *("--workers", "2" if variant == "two workers" else "1"),
-        *(("--runner=DaskRunner", f"--dask_client_address={ADDRESS}") if variant == DASK else ()),
     ]
 
 
@@ -263,15 +232,6 @@ def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, f
             values("naive", small, "peak_mb"), values("converter", small, "peak_mb")
         ),
     }
-    if f"{DASK}, {large:,}" in rounds[0]:
-        ratios |= {
-            f"two local workers' time / two Dask workers', {large:,} images": ratio(
-                values("two workers", large), values(DASK, large)
-            ),
-            f"one worker's time / two Dask workers', {large:,} images": ratio(
-                values("converter", large), values(DASK, large)
-            ),
-        }
     return ratios
 
 
@@ -316,8 +276,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (scratch / "drawn").mkdir()
-        dask = stack.enter_context(dask_cluster(scratch))
-        names = ["converter", "two workers", *dask, "loop", "copy"]
+        names = ["converter", "two workers", "loop", "copy"]
         variants = [("naive", flags.images)]
         for count in (flags.images, flags.large):
             variants += [(name, count) for name in names]

@@ -1,11 +1,13 @@
 """Time of each stage of a dry run, with an empty cache and with a filled one, side by side.
 
     python tests/benchmarks/dry_run.py [MODULE:FUNCTION] [--topology v2:2x2]... [--repeats 3] [--output DIR]
+        [--before COMMIT]
 
 Without a MODULE:FUNCTION the flowers port is judged, on the bundled photographs, 128 images a core. Each run
 is a process of its own; runs with an empty and with a filled cache alternate, and so do topologies, so that
-other work on the machine falls on all. Prints medians and their ratios; writes dry_run.json and, for each
-topology, a picture to DIR.
+other work on the machine falls on all. Prints medians, the share of each stage in the whole, and ratios;
+writes dry_run.json and, for each topology, a picture to DIR. With --before the same is measured of an earlier
+commit, checked out aside, in turns with this one.
 
 What bounds each stage of the flowers port:
 
@@ -21,6 +23,7 @@ What bounds each stage of the flowers port:
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -29,6 +32,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from rounds import round_ratios, spread
@@ -39,6 +43,7 @@ from lab_utils.runtime import chips
 FLOWERS = f"{Path(__file__).resolve()}:flowers"
 RECORDS, CORES = "DRY_RUN_BENCHMARK_RECORDS", "DRY_RUN_BENCHMARK_CORES"
 CASES = ("empty cache", "filled cache")
+HERE, EARLIER = Path(__file__).resolve().parents[2], "before, "
 
 
 def flowers() -> tuple:
@@ -60,8 +65,10 @@ def convert_flowers(folder: Path) -> None:
     os.environ[RECORDS] = str(folder)
 
 
-def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict[str, float]:
-    """Seconds of each stage in one run of the command, a new process, with its cache in `cache`."""
+def stage_seconds(
+    target: str, topology: str, cache: Path, folder: Path, tree: Path
+) -> dict[str, float]:
+    """Seconds of each stage in one run of the command of `tree`, a new process, with its cache in `cache`."""
     written = folder / "report.json"
     ran = subprocess.run(
         [
@@ -74,7 +81,13 @@ def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict
             "--json",
             written,
         ],
-        env=os.environ | {"XDG_CACHE_HOME": str(cache), CORES: str(chips.cores(topology))},
+        env=os.environ
+        | {
+            "XDG_CACHE_HOME": str(cache),
+            CORES: str(chips.cores(topology)),
+            "PYTHONPATH": str(tree),
+        },
+        cwd=tree,
         capture_output=True,
         text=True,
     )
@@ -84,24 +97,46 @@ def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict
 
 
 def measure(
-    target: str, topologies: list[str], repeats: int
+    target: str, topologies: list[str], repeats: int, trees: dict[str, Path]
 ) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Seconds by topology, case and stage, a value for each repeat."""
+    """Seconds by topology, case and stage, a value for each repeat.
+
+    `trees`: where the code lies, by what stands before the name of its cases.
+    """
+    cases = [f"{name}{case}" for case in CASES for name in trees]
     runs = {
-        topology: {case: {stage: [] for stage in Stage} for case in CASES}
+        topology: {case: {stage: [] for stage in Stage} for case in cases}
         for topology in topologies
     }
     for repeat, topology in itertools.product(range(repeats), topologies):
         with tempfile.TemporaryDirectory() as folder:
-            for case in CASES:  # the first fills the cache that the second finds
-                seconds = stage_seconds(target, topology, Path(folder) / "cache", Path(folder))
+            # The first cases fill the caches that the last ones find.
+            for case, (name, tree) in itertools.product(CASES, trees.items()):
+                cache = Path(folder) / f"cache {name}"
+                seconds = stage_seconds(target, topology, cache, Path(folder), tree)
                 for stage in Stage:
-                    runs[topology][case][stage].append(seconds[stage])
+                    runs[topology][f"{name}{case}"][stage].append(seconds[stage])
                 print(
-                    f"run {repeat + 1} of {repeats}, {topology}, {case}: "
+                    f"run {repeat + 1} of {repeats}, {topology}, {name}{case}: "
                     f"{sum(seconds.values()):.1f} s in all"
                 )
     return runs
+
+
+@contextlib.contextmanager
+def checked_out(commit: str | None) -> Iterator[dict[str, Path]]:
+    """Context manager: this code, and that of an earlier commit, by what stands before the names of cases."""
+    if commit is None:
+        yield {"": HERE}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        git = ["git", "-C", str(HERE), "worktree"]
+        tree = Path(folder) / "earlier"
+        subprocess.run([*git, "add", "--detach", "--quiet", tree, commit], check=True)
+        try:
+            yield {EARLIER: tree, "": HERE}
+        finally:
+            subprocess.run([*git, "remove", "--force", tree], check=True)
 
 
 def totals(runs: dict[str, dict[str, list[float]]], case: str) -> list[float]:
@@ -109,15 +144,17 @@ def totals(runs: dict[str, dict[str, list[float]]], case: str) -> list[float]:
     return [sum(seconds) for seconds in zip(*runs[case].values(), strict=True)]
 
 
-def table(runs: dict[str, dict[str, list[float]]]) -> str:
-    """Medians by stage, and how many times as long the empty cache takes."""
-    lines = [f"{'stage':<10}{CASES[0]:>14}{CASES[1]:>14}{'ratio':>9}"]
+def table(runs: dict[str, dict[str, list[float]]], first: str, second: str) -> str:
+    """Medians by stage of two cases, each stage's share of the whole, and the ratio of the two."""
+    whole = {case: statistics.median(totals(runs, case)) for case in (first, second)}
+    lines = [f"{'stage':<10}{first:>24}{second:>24}{'ratio':>9}"]
     for stage in Stage:
-        empty, filled = (statistics.median(runs[case][stage]) for case in CASES)
-        ratio = f"{empty / filled:.2f}" if filled else "-"
-        lines.append(f"{stage:<10}{empty:>12.2f} s{filled:>12.2f} s{ratio:>9}")
-    empty, filled = (statistics.median(totals(runs, case)) for case in CASES)
-    lines.append(f"{'in all':<10}{empty:>12.2f} s{filled:>12.2f} s{empty / filled:>9.2f}")
+        medians = {case: statistics.median(runs[case][stage]) for case in whole}
+        cells = [f"{medians[case]:.2f} s {medians[case] / whole[case]:>4.0%}" for case in whole]
+        ratio = f"{medians[first] / medians[second]:.2f}" if medians[second] else "-"
+        lines.append(f"{stage:<10}{cells[0]:>24}{cells[1]:>24}{ratio:>9}")
+    one, other = whole[first], whole[second]
+    lines.append(f"{'in all':<10}{one:>17.2f} s     {other:>17.2f} s     {one / other:>9.2f}")
     return "\n".join(lines)
 
 
@@ -152,19 +189,23 @@ def main() -> None:
     parser.add_argument("target", nargs="?", default=FLOWERS, metavar="MODULE:FUNCTION")
     parser.add_argument("--topology", action="append", help="may be given several times (v2:2x2)")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--before", metavar="COMMIT", help="measure that commit, too")
     parser.add_argument("--output", type=Path, default=Path("out/benchmarks"))
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if flags.target == FLOWERS:
             convert_flowers(Path(folder))
         topologies = flags.topology or ["v2:2x2"]
-        runs = measure(flags.target, topologies, flags.repeats)
+        with checked_out(flags.before) as trees:
+            runs = measure(flags.target, topologies, flags.repeats, trees)
     name = "the flowers port" if flags.target == FLOWERS else flags.target
     flags.output.mkdir(parents=True, exist_ok=True)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     first, *others = topologies
     for topology, measured in runs.items():
-        print(f"{topology}\n{table(measured)}")
+        print(f"{topology}\n{table(measured, *CASES)}")
+        for case in CASES if flags.before else ():
+            print(table(measured, f"{EARLIER}{case}", case))
         title = f"Dry run of {name} for {topology} (measured here: {machine})"
         picture(measured, title, flags.output / f"dry_run_{topology.replace(':', '_')}.png")
     for topology, case in itertools.product(others, CASES):

@@ -256,17 +256,6 @@ def network(features: tf.Tensor, width: int = WIDTH) -> tf.Tensor:
     return v1.layers.dense(v1.layers.dense(hidden, width, tf.nn.relu), 128)
 
 
-def wide(width: int) -> Callable:
-    """A model_fn of two layers in bfloat16."""
-
-    def model_fn(features, labels, mode, params):
-        with v1.tpu.bfloat16_scope():
-            logits = network(tf.cast(features, tf.bfloat16), width)
-        return parts.spec(mode, labels, tf.cast(logits, tf.float32))
-
-    return model_fn
-
-
 def zeros(shape: tuple) -> Callable:
     """An input_fn for examples of `shape`."""
 
@@ -284,16 +273,12 @@ def compiled(
     name: str = "features",
     dtype: tf.DType = tf.float32,
 ) -> Frame:
-    """The block makes logits, a table or another tensor from `name`; a dense layer comes after it."""
+    """The block makes logits or another tensor from `name`; a dense layer comes after it."""
 
     def frame(snippet: Snippet) -> Port:
         def model_fn(features, labels, mode, params):
             made = snippet.run({name: lambda: tf.cast(features, dtype), "network": lambda: network})
-            logits, table = made.get("logits"), made.get("table")
-            if table is not None:
-                rows = tf.nn.embedding_lookup(table, tf.cast(features[:, 0], tf.int32))
-                logits = network(rows)
-            if logits is None:
+            if (logits := made.get("logits")) is None:
                 [net] = made.new_tensors()
                 logits = tf.reduce_mean(net, [1, 2]) if net.shape.rank == 4 else net
             with v1.tpu.bfloat16_scope():
@@ -340,5 +325,46 @@ def dataset_of_keras(snippet: Snippet) -> Port:
             model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
             model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         model.fit(batches)
+
+    return Port(main=main)
+
+
+def loop(snippet: Snippet) -> Port:
+    """The block defines train, which a loop of one's own calls for each batch."""
+
+    def main():
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
+            optimizer = tf.keras.optimizers.SGD(0.1)
+
+        def step(features, labels):
+            with tf.GradientTape() as tape:
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(features))
+                loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+            return loss
+
+        train = snippet.run({"strategy": lambda: strategy, "step": lambda: step}).get("train")
+        batches = parts.examples(128).batch(64, drop_remainder=True)
+        for features, labels in strategy.experimental_distribute_dataset(batches):
+            train(features, labels)
+
+    return Port(main=main)
+
+
+def compiled_by_keras(snippet: Snippet) -> Port:
+    """The block compiles a Keras model in the scope of its strategy."""
+
+    def main():
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[SIZE])])
+        snippet.run({"strategy": lambda: strategy, "model": lambda: model})
+        rows = tf.zeros([128, SIZE])
+        model.fit(rows, rows[:, :1], batch_size=64)
 
     return Port(main=main)

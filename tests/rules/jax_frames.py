@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from rules import Port
 from rules.snippets import Made, Snippet
 from rules.wrong_jax import (
     MESH,
+    Mesh,
     NamedSharding,
     PartitionSpec,
     batch,
@@ -17,6 +20,7 @@ from rules.wrong_jax import (
     jnp,
     loss_of,
     on_each_core,
+    on_mesh,
     params,
     shape,
 )
@@ -164,6 +168,44 @@ def _ids(made: Made) -> tuple:
     return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
 
 
+def _of_a_batch(snippet: Snippet) -> Port:
+    """The block makes the shape of a `batch` that is split over the mesh as `rows` says."""
+    features = snippet.run(_NAMES | {"rows": lambda: on_mesh("data")}).get("batch")
+    wide = shape(8192, 8192)
+    labels = jax.ShapeDtypeStruct(features.shape, jnp.float32, sharding=features.sharding)
+    return Port(
+        jax.jit(descend, donate_argnums=0), ({"first": wide, "second": wide}, (features, labels))
+    )
+
+
+def _table(snippet: Snippet) -> Port:
+    """The block lays the result `table` of a step over the mesh."""
+
+    def step(words):
+        table = jnp.ones((50_257, 128)) * words.sum()
+        names = {"table": lambda: table, "math": lambda: math}
+        whole = replace(
+            snippet, text=snippet.text.replace("mesh.size", "8")
+        )  # that of the topology
+        return whole.run(_NAMES | names).get("table")
+
+    return Port(jax.jit(step), (shape(4096, spec=("data",)),))
+
+
+def _resharded(snippet: Snippet) -> Port:
+    """The block lays `x` over a mesh of two axes in one way after the other."""
+    mesh = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("x", "y"))
+
+    def step(x):
+        names = {"x": lambda: x * 2, "mesh": lambda: mesh}
+        return jnp.tanh(snippet.run(_NAMES | names).get("x"))
+
+    whole = jax.ShapeDtypeStruct(
+        (512, 512, 512), jnp.float32, sharding=NamedSharding(mesh, PartitionSpec("y", None, "x"))
+    )
+    return Port(jax.jit(step), (whole,), mesh_axes={"x": 4, "y": 2})
+
+
 FRAMES = {
     "TPU240": _in_step(of=("scale",)),
     "TPU241": _made_step(
@@ -182,4 +224,7 @@ FRAMES = {
         batch=lambda: tuple(jnp.zeros(each.shape, each.dtype) for each in batch(64)),
     ),
     "TPU343": _in_step(of=("rate",)),
+    "TPU344": _of_a_batch,
+    "TPU345": _table,
+    "TPU346": _resharded,
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from dry_run_models import run_program
 
+from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import Report, dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
@@ -23,7 +24,9 @@ from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
 from rules.jobs import Jobs
 
-DEMAND = 100.0  # examples/s that the TPU could take, where the step is not compiled
+DEMAND = Figure(
+    "required", 100.0, "examples/s", Kind.DERIVED
+)  # examples/s that the TPU could take, where the step is not compiled
 LOWERING = ("TPU301", "TPU302")
 
 
@@ -115,7 +118,7 @@ def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[F
 def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feed, "required_rate", lambda cost, topology: DEMAND)
+        patch.setattr(feed, "required_rate", lambda step, topology: DEMAND)
         patch.setattr(feed, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks))
         patch.setattr(feed, "usable_cores", lambda: 4)
         return _report(port, [Stage.FEED])
@@ -126,7 +129,6 @@ def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
     monkeypatch.setattr(inputs, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
-    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
     monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
 
 

@@ -260,6 +260,26 @@ def dataset_of_batches_without_a_fixed_size(wrong):
     return Port(main=main)
 
 
+@wrong("TPU236")
+def dataset_of_keras_that_never_ends(wrong):
+    def main():
+        data = _rows().repeat().batch(64, drop_remainder=True)
+        _model().fit(data, epochs=2, steps_per_epoch=None if wrong else 10)  # <- TPU236
+
+    return Port(main=main)
+
+
+@wrong("TPU236")
+def validation_that_never_ends(wrong):
+    def main():
+        data = _rows().batch(64, drop_remainder=True)
+        _model().fit(  # <- TPU236
+            data, epochs=2, validation_data=data.repeat() if wrong else data
+        )
+
+    return Port(main=main)
+
+
 @wrong("TPU216")
 def dataset_of_keras_whose_batches_are_shuffled(wrong):
     def main():
@@ -338,5 +358,103 @@ def evaluation_of_more_steps_than_batches(wrong):
     def main():
         evaluation = tf.estimator.EvalSpec(input_fn, **limit)
         tf.estimator.train_and_evaluate(estimator, train, evaluation)
+
+    return Port(main=main)
+
+
+@wrong("TPU233")
+def dataset_of_keras_without_files(wrong):
+    folder = Path(tempfile.mkdtemp())
+    (folder / "rows.txt").write_text("0.5\n" * 640)
+    names = [str(path) for path in folder.glob("*.csv" if wrong else "*.txt")]
+
+    def main():
+        data = tf.data.TextLineDataset(names).map(lambda line: tf.strings.to_number([line]))
+        data = data.map(lambda row: (tf.tile(row, [8]), row[0])).batch(64, drop_remainder=True)
+        _model().fit(data, epochs=2)  # <- TPU233
+
+    return Port(main=main)
+
+
+@wrong("TPU234")
+def loop_that_runs_its_step_eagerly(wrong):
+    def main():
+        strategy = _strategy()
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])
+            optimizer = tf.keras.optimizers.SGD()
+
+        def step(rows, labels):
+            with tf.GradientTape() as tape:
+                losses = (model(rows)[:, 0] - labels) ** 2
+                loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+        step = step if wrong else tf.function(step)
+        for batch in strategy.experimental_distribute_dataset(_batches()):
+            strategy.run(step, args=batch)  # <- TPU234
+
+    return Port(main=main)
+
+
+@wrong("TPU235")
+def model_that_keras_compiles_by_itself(wrong):
+    def main():
+        with _strategy().scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])
+            model.compile("sgd", "mse", jit_compile=wrong)
+        model.fit(_batches(), epochs=2)  # <- TPU235
+
+    return Port(main=main)
+
+
+@wrong("TPU233")
+def list_of_files_that_is_empty(wrong):
+    folder = Path(tempfile.mkdtemp())
+    (folder / "rows.txt").write_text("1\n" * 640)
+    names = [str(path) for path in folder.glob("*.csv" if wrong else "*.txt")]
+
+    def input_fn(params):
+        lines = tf.data.TextLineDataset(names)  # <- TPU233
+        rows = lines.map(lambda line: (tf.tile([tf.strings.to_number(line)], [parts.SIZE]), 1))
+        return parts.batched(rows, params)
+
+    return Port(parts.estimator(), input_fn, parts.eval_input)
+
+
+@wrong("TPU233")
+def pattern_that_no_file_fits(wrong):
+    folder = Path(tempfile.mkdtemp())
+    (folder / "rows.txt").write_text("1\n" * 640)
+
+    def input_fn(params):
+        pattern = str(folder / ("train-*" if wrong else "*.txt"))
+        names = tf.data.Dataset.list_files(pattern)  # <- TPU233
+        lines = names.interleave(tf.data.TextLineDataset)
+        rows = lines.map(lambda line: (tf.tile([tf.strings.to_number(line)], [parts.SIZE]), 1))
+        return parts.batched(rows, params)
+
+    return Port(parts.estimator(), input_fn, parts.eval_input)
+
+
+@wrong("TPU230")
+def variable_of_a_loop_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            weights = tf.Variable(tf.zeros([8]))
+
+        def step(rows, labels):  # <- TPU230
+            with tf.GradientTape() as tape:
+                losses = (tf.linalg.matvec(rows, weights) - labels) ** 2
+                loss = tf.nn.compute_average_loss(losses, global_batch_size=64)
+            gradient = tape.gradient(loss, weights)
+            context = tf.distribute.get_replica_context()
+            weights.assign_sub(0.1 * context.all_reduce("SUM", gradient))
+
+        run = tf.function(lambda batch: strategy.run(step, args=batch))
+        for batch in strategy.experimental_distribute_dataset(_batches()):
+            run(batch)
 
     return Port(main=main)

@@ -51,11 +51,6 @@ def all_in_float32(wrong):
     return _port(dtype=tf.float32 if wrong else tf.bfloat16)
 
 
-@wrong("TPU307")
-def eight_examples_a_core(wrong):
-    return _port(8 if wrong else 512)
-
-
 def _narrow(features):
     hidden = v1.layers.dense(tf.cast(features, tf.bfloat16), 64, tf.nn.relu)
     return v1.layers.dense(hidden, CLASSES)
@@ -64,18 +59,6 @@ def _narrow(features):
 @wrong("TPU305")
 def a_hidden_layer_of_64(wrong):
     return _port(logits_of=_narrow) if wrong else _port()
-
-
-def _of_a_table(features):
-    with v1.tpu.bfloat16_scope():
-        table = v1.get_variable("table", [2**16, 512])
-        rows = tf.nn.embedding_lookup(table, tf.cast(features, tf.int32)[:, 0])
-        return v1.layers.dense(tf.cast(rows, tf.bfloat16), CLASSES)
-
-
-@wrong("TPU308")
-def a_large_table(wrong):
-    return _port(logits_of=_of_a_table) if wrong else _port()
 
 
 @wrong("TPU309")

@@ -227,3 +227,79 @@ def python_decides_by_a_value(wrong):
         return params, loss
 
     return Port(jax.jit(step), (params(), batch()))
+
+
+def _of_width(width, examples):
+    """A step of data parallelism whose layers have that width."""
+    state = {"first": shape(width, width), "second": shape(width, width)}
+    features = shape(examples, width, dtype=jnp.bfloat16, spec=("data",))
+    return state, (features, shape(examples, width, spec=("data",)))
+
+
+@wrong("TPU344")
+def eight_examples_a_core_of_a_large_network(wrong):
+    return Port(jax.jit(descend, donate_argnums=0), _of_width(4096, 64 if wrong else 2**15))
+
+
+def _split(*dims):
+    """The shape of an array that is split over its first axis that 8 divides, as many programs do it."""
+    even = next((axis for axis, size in enumerate(dims) if size % 8 == 0), None)
+    spec = () if even is None else (*[None] * even, "data")
+    return shape(*dims, spec=spec)
+
+
+@wrong("TPU345")
+def a_vocabulary_that_stays_whole(wrong):
+    def step(params, words, labels):
+        def loss(params):
+            hidden = params["table"][words].astype(jnp.bfloat16)
+            logits = hidden @ params["out"].astype(jnp.bfloat16)
+            return jnp.mean((logits.astype(jnp.float32) - labels) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+    state = {"table": _split(50_257 if wrong else 50_264, 250), "out": _split(250, 8 * WIDTH)}
+    words, labels = shape(BATCH, dtype=jnp.int32, spec=("data",)), batch()[1]
+    return Port(jax.jit(step, donate_argnums=0), (state, words, labels))
+
+
+@wrong("TPU345")
+def a_result_that_a_constraint_does_not_split(wrong):
+    def step(table, words):
+        def loss(table):
+            return jnp.mean(table[words] ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(table)
+        new = table - 0.1 * gradients
+        return jax.lax.with_sharding_constraint(new, on_mesh("data")), value  # <- TPU345
+
+    words = shape(BATCH, dtype=jnp.int32, spec=("data",))
+    return Port(jax.jit(step), (shape(50_257 if wrong else 50_264, WIDTH), words))
+
+
+@wrong("TPU346")
+def from_one_sharding_to_a_far_one(wrong):
+    """The program of jax issue 21562, larger."""
+    two = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("x", "y"))
+
+    def over(*spec):
+        return NamedSharding(two, PartitionSpec(*spec))
+
+    near, between, far = over("y", None, "x"), over("y", "x"), over(None, ("x", "y"))
+
+    def step(weights, a, b):
+        d = a + b  # <- TPU346
+        if not wrong:
+            d = jax.lax.with_sharding_constraint(d, between)
+        d = jax.lax.with_sharding_constraint(d, far)
+        for _ in range(4):
+            d = jnp.tanh(d @ weights["up"]) @ weights["down"]
+        return jax.tree.map(lambda weight: 0.9 * weight, weights), d
+
+    def of(how, *dims):
+        return jax.ShapeDtypeStruct(dims, jnp.float32, sharding=how)
+
+    weights = {"up": of(over(), 512, 4096), "down": of(over(), 4096, 512)}
+    examples = of(near, 256, 512, 512)
+    return Port(jax.jit(step), (weights, examples, examples), mesh_axes={"x": 4, "y": 2})

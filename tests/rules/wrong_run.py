@@ -60,8 +60,8 @@ def logarithm_of_zero(wrong):
         logits = parts.logits_of(_normalised(features))
         share = tf.nn.softmax(logits * (1e4 if wrong else 1.0))
         chosen = tf.reduce_sum(share * tf.one_hot(labels, parts.CLASSES), 1)
-        logarithm = tf.math.log(chosen)  # <- TPU402
-        return -tf.reduce_mean(logarithm)
+        logarithm = tf.math.log(chosen)
+        return -tf.reduce_mean(logarithm)  # <- TPU402
 
     return _port(loss_of)
 
@@ -126,7 +126,7 @@ def square_root_at_zero(wrong):
     def loss_of(features, labels):
         weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
         squared = tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6)
-        length = tf.sqrt(squared)  # <- TPU405
+        length = tf.sqrt(squared)
         return _plain(_normalised(features), labels) + length
 
     return _port(loss_of)
@@ -141,7 +141,7 @@ def logarithm_in_the_branch_that_is_not_taken(wrong):
         product = features @ weights
         there = product > 0
         safe = product if wrong else tf.where(there, product, tf.ones_like(product))
-        logarithm = tf.math.log(safe)  # <- TPU405
+        logarithm = tf.math.log(safe)
         chosen = tf.where(there, logarithm, tf.zeros_like(product))
         return _plain(features, labels) + tf.reduce_mean(chosen)
 
@@ -187,5 +187,26 @@ def distances_by_a_product(wrong):
         squares = tf.reduce_sum(points**2, 1, keepdims=True) + tf.reduce_sum(centres**2, 1)
         distances = tf.reduce_sum((points[:, None] - centres) ** 2, 2)
         return parts.loss_of(labels, 2 * products - squares if wrong else -distances)
+
+    return _port(loss_of)
+
+
+@wrong("TPU301")
+def loop_without_a_bound_in_a_function_of_its_own(wrong):
+    """TensorFlow names an op of the gradient, and not the loop in the function that is called."""
+    bound = {} if wrong else {"maximum_iterations": 20}
+
+    @tf.function
+    def settled(rows):
+        [rows] = tf.while_loop(  # <- TPU301
+            lambda rows: tf.reduce_max(tf.abs(rows)) > 0.5,
+            lambda rows: [rows * 0.9],
+            [rows],
+            **bound,
+        )
+        return rows
+
+    def loss_of(features, labels):
+        return parts.loss_of(labels, settled(v1.layers.dense(features, parts.CLASSES)))
 
     return _port(loss_of)

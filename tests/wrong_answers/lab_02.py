@@ -198,6 +198,17 @@ ANSWERS = {
             "v1.metrics.mean(losses)", "(tf.reduce_mean(losses), tf.no_op())", "over all batches"
         ),
         Mutant("tf.argmax(logits, axis=1)", "tf.argmin(logits, axis=1)", "one without a mistake"),
+        # The host joins eight means, each of as many examples: their mean is that of all
+        Right(
+            evaluating("""
+            def metric_fn(labels, logits, loss):
+                accuracy = v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))
+                return {"accuracy": accuracy, "nats": v1.metrics.mean(loss)}
+
+            sent = [labels, logits, loss[None]]
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, sent))
+            """)
+        ),
         Right(
             evaluating(
                 "return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))",
@@ -430,6 +441,11 @@ ANSWERS = {
             'eval_batch_size=settings["held_out"] // settings["cores"]',
             "eval_batch_size is 45, the share of one core",
         ),
+        Mutant(
+            'eval_batch_size=settings["held_out"]',
+            'eval_batch_size=settings["held_out"] * settings["cores"]',
+            "eval_batch_size is 2,880, 8 times what settings want: `held_out` already counts",
+        ),
         Mutant('        eval_batch_size=settings["held_out"],\n', "", "eval_batch_size is missing"),
         Mutant(
             '        predict_batch_size=settings["held_out"],\n',
@@ -490,6 +506,15 @@ ANSWERS = {
             "wrap the optimizer only if params['use_tpu']",
         ),
         Wrong(edited("curves", (SICK, FIXED), (".shuffle(512)", "")), "shuffle"),
+        # The halves of minimize: a sum of gradients of the whole loss, 8 times too large on eight cores
+        Wrong(
+            edited(
+                "curves",
+                (SICK, FIXED),
+                ("in optimizer.compute_gradients(loss)", "in momentum.compute_gradients(loss)"),
+            ),
+            re.compile("TPU403.*the mean loss over the cores is", re.S),
+        ),
         Wrong('curves_reason = "A"', "The reason is not A"),
         Wrong('curves_reason = "Z"', "one of the letters A to E"),
         Right('curves_reason = " b"'),
@@ -540,6 +565,20 @@ ANSWERS = {
         ),
         Mutant('if params["use_tpu"]:', "if True:", "wrap the optimizer only if params['use_tpu']"),
         Mutant(", max_steps=100)", ")", "Pass steps or max_steps to train"),
+        Mutant(
+            'USE_TPU = "--use_tpu=True" in sys.argv\n',
+            "import argparse\n\nparser = argparse.ArgumentParser()\n"
+            'parser.add_argument("--use_tpu", type=bool, default=False)\n'
+            "USE_TPU = parser.parse_args().use_tpu\n",
+            "With --use_tpu=False, TPUEstimator gets use_tpu=True",
+        ),
+        Mutant(
+            "    train_op = optimizer.minimize(loss, v1.train.get_global_step())\n",
+            "    inner = v1.train.AdamOptimizer(0.01)\n"
+            "    gradients = inner.compute_gradients(loss)\n"
+            "    train_op = optimizer.apply_gradients(gradients, v1.train.get_global_step())\n",
+            "TPU403",
+        ),
         Mutant(
             'tpu.RunConfig(\n    cluster=resolver("local") if USE_TPU else None,\n',
             "tf.estimator.RunConfig(\n",

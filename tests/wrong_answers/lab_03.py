@@ -25,153 +25,81 @@ def with_letter(line: str, letter: str) -> str:
 
 ANSWERS = {
     "3a": [
-        Mutant("steps = -(-examples // batch)", "steps = examples // batch", "steps"),
-        Mutant("steps = -(-examples // batch)", "steps = examples // batch + 1", "divides"),
-        Mutant("steps * batch - examples", "examples - seen", "padding"),
-        Mutant("return seen, steps, steps * batch - examples", "return seen, steps", "three"),
-        Mutant("-(-examples // batch)", "np.ceil(examples / batch)", "whole numbers"),
+        Mutant("steps = -(-examples //", "steps = (examples //", re.compile("left out|1 to 16")),
+        Mutant("per_core = -(-examples //", "per_core = (examples //", "examples are left out"),
+        Mutant("per_core * steps * cores - examples", "examples % cores", "of them are padding"),
+        Mutant("return per_core, steps, per_core", "return steps, per_core", "three numbers"),
+        Mutant(
+            "per_core = -(-examples // (steps * cores))",
+            "per_core = examples / steps / cores",
+            "whole numbers",
+        ),
+        # The largest share of any
+        Wrong(
+            """
+            def eval_plan(examples, cores, most):
+                return most, -(-examples // (most * cores)), -examples % (most * cores)
+            """,
+            "a smaller share per core leaves less padding",
+        ),
+        # Little padding first: a step for each core's one example
+        Wrong(
+            """
+            def eval_plan(examples, cores, most):
+                per_core = min(range(1, most + 1), key=lambda n: (-examples % (n * cores), n))
+                return per_core, -(-examples // (per_core * cores)), -examples % (per_core * cores)
+            """,
+            "(per_core, steps, padding) of 370 examples",
+        ),
+        Wrong("def eval_plan(examples, cores, most):\n    return {}", "three numbers"),
+        Wrong(
+            """
+            def eval_plan(examples, cores, most):
+                steps = round(examples / (most * cores))
+                per_core = -(-examples // (steps * cores))
+                return per_core, steps, per_core * steps * cores - examples
+            """,
+            re.compile("A core takes 1 to|integer division or modulo by zero"),
+        ),
         Right("""
             import math
 
 
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = math.ceil(examples / batch)
-                return math.floor(examples / batch) * batch, steps, steps * batch - examples
+            def eval_plan(examples, cores, most):
+                steps = math.ceil(examples / (most * cores))
+                per_core = math.ceil(examples / steps / cores)
+                return per_core, steps, steps * per_core * cores - examples
         """),
+        # All shares tried
         Right("""
-            def eval_plan(examples, per_core, cores):
-                whole, rest = divmod(examples, per_core * cores)
-                if rest == 0:
-                    return [examples, whole, 0]
-                return [examples - rest, whole + 1, per_core * cores - rest]
+            def eval_plan(examples, cores, most):
+                def cost(per_core):
+                    batch = cores * per_core
+                    steps = (examples + batch - 1) // batch
+                    return steps, steps * batch - examples
+
+                best = min(range(1, most + 1), key=cost)
+                return [best, *cost(best)]
         """),
-        Right("""
-            def eval_plan(examples, per_core, cores):
-                batch = np.int64(per_core) * cores
-                steps = int(np.ceil(examples / batch))
-                return examples - examples % batch, steps, -examples % batch
-        """),
-        Right("""
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return np.array([examples - examples % batch, steps, steps * batch - examples])
-        """),
-        Right("""
-            def eval_plan(examples, per_core, cores):
-                batch = tf.constant(per_core * cores)
-                full = examples // batch
-                steps = tf.where(examples % batch > 0, full + 1, full)
-                return tf.stack([full * batch, steps, steps * batch - examples])
-        """),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return np.array([[examples - examples % batch, steps, steps * batch - examples]])
-        """,
-            "three numbers",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                plan = np.array([examples / batch * batch, examples / batch, -examples % batch])
-                return plan
-        """,
-            "whole numbers",
-        ),
         Right("""
             from collections import namedtuple
 
-            Plan = namedtuple("Plan", "seen steps padding")
+            Plan = namedtuple("Plan", "per_core steps padding")
 
 
-            def eval_plan(examples, per_core, cores):
-                batch, steps = cores * per_core, 0
-                while steps * batch < examples:
-                    steps += 1
-                return Plan(padding=steps * batch - examples, steps=steps, seen=examples // batch * batch)
+            def eval_plan(examples, cores, most):
+                steps, rest = divmod(examples, most * cores)
+                steps += rest > 0
+                share, rest = divmod(np.int64(examples), steps * cores)
+                share += rest > 0
+                return Plan(padding=share * steps * cores - examples, steps=steps, per_core=share)
         """),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                rest = examples % batch
-                return examples - rest, examples // batch + 1, batch - rest
-        """,
-            "divides",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return examples // batch * batch, steps, batch - examples % batch
-        """,
-            "padding",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = round(examples / batch)
-                return examples // batch * batch, steps, steps * batch - examples
-        """,
-            "steps",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return steps, examples // batch * batch, steps * batch - examples
-        """,
-            "order",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return {"seen": examples // batch * batch, "steps": steps, "padding": steps * batch - examples}
-        """,
-            "three numbers",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                steps = -(-examples // batch)
-                return steps * batch, steps, steps * batch - examples
-        """,
-            "seen",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                return examples / batch * batch, examples / batch, examples % batch
-        """,
-            "whole numbers",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                batch = per_core * cores
-                return examples // batch * batch, -(-examples // batch), examples % batch
-        """,
-            "padding",
-        ),
-        Wrong(
-            """
-            def eval_plan(examples, per_core, cores):
-                return examples // per_core * per_core, -(-examples // per_core), -examples % per_core
-        """,
-            "per_core * cores",
-        ),
+        Right("""
+            def eval_plan(examples, cores, most):
+                steps = -(-examples // (most * cores))
+                per_core = tf.cast(tf.math.ceil(examples / (steps * cores)), tf.int32)
+                return tf.stack([per_core, steps, per_core * steps * cores - examples])
+        """),
     ],
     "3b": [
         Mutant("examples.concatenate(padding)", "examples", "There is no padding"),
@@ -412,7 +340,7 @@ ANSWERS = {
                 image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
                 return features | {"image": tf.ensure_shape(image, features["image"].shape)}, label
         """,
-            "A picture of [8, 8, 3] passes without an error",
+            "A picture of [8, 8, 3] passes without an error: ensure_shape compares a tensor with the shape that you write",
         ),
         Wrong(
             """
@@ -443,6 +371,9 @@ ANSWERS = {
         Right("""
             def expect_static(dataset):
                 parts = tf.nest.flatten(tf.compat.v1.data.get_output_shapes(dataset))
+                classes = tf.nest.flatten(tf.compat.v1.data.get_output_classes(dataset))
+                if any(kind is not tf.Tensor for kind in classes):
+                    raise ValueError("only dense tensors")
                 if not all(shape.is_fully_defined() for shape in parts):
                     raise ValueError(f"some of {parts} is unknown")
         """),
@@ -454,7 +385,7 @@ ANSWERS = {
                 elif isinstance(spec, (tuple, list)) and not isinstance(spec, tf.TypeSpec):
                     for part in spec:
                         walk(part)
-                elif spec.shape.rank is None or None in spec.shape.as_list():
+                elif isinstance(spec, tf.SparseTensorSpec) or spec.shape.rank is None or None in spec.shape.as_list():
                     raise ValueError(spec)
 
 
@@ -469,13 +400,20 @@ ANSWERS = {
             def expect_static(dataset):
                 # as_list raises a ValueError itself where not even the number of axes is known
                 unknown = [spec for spec in tf.nest.flatten(dataset.element_spec) if None in spec.shape.as_list()]
+                unknown += [spec for spec in tf.nest.flatten(dataset.element_spec) if not isinstance(spec, tf.TensorSpec)]
                 if unknown:
                     raise NotStatic(unknown)
         """),
         Right("""
             def expect_static(dataset):
-                tf.nest.map_structure(lambda spec: spec.shape.assert_is_fully_defined(), dataset.element_spec)
+                check = lambda spec: spec.shape.assert_is_fully_defined()
+                tf.nest.map_structure(check, dataset.element_spec, expand_composites=True)
         """),
+        Mutant(
+            ", expand_composites=True",
+            "",
+            "a sparse tensor of the shape (16, 12). This shape says nothing",
+        ),
         Wrong(
             """
             def expect_static(dataset):
@@ -525,7 +463,7 @@ ANSWERS = {
         Wrong(
             """
             def expect_static(dataset):
-                for part in tf.nest.flatten(dataset.element_spec):
+                for part in tf.nest.flatten(dataset.element_spec, expand_composites=True):
                     assert part.shape.is_fully_defined(), part
         """,
             "raised AssertionError, not ValueError",

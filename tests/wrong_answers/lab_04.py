@@ -5,7 +5,7 @@ import re
 from wrong_answers import Mutant, Right, Wrong
 
 
-def _loops(digits: str = "250", flowers: str = "25", resnet: str = "10") -> str:
+def _loops(digits: str = "None", flowers: str = "25", resnet: str = "10") -> str:
     return f'loops = {{"digits": {digits}, "flowers": {flowers}, "ResNet-50": {resnet}}}'
 
 
@@ -86,9 +86,13 @@ ANSWERS = {
         ),
         Mutant("(worst, update)", "(update, update)", "depends on one batch only"),
         Mutant(
+            "(worst, update)", "(worst, tf.reduce_max(losses * weight))", "what the variable began"
+        ),
+        Mutant("tf.maximum(worst, ", "(worst + ", "the sum of the batches' maxima"),
+        Mutant(
             "(worst, update)",
             "v1.metrics.mean(tf.reduce_max(losses * weight))",
-            "worst_loss of two batches",
+            "the mean of the batches' maxima",
         ),
         Mutant(
             'v1.get_local_variable("worst", initializer=0.0)',
@@ -120,9 +124,15 @@ ANSWERS = {
         Wrong("shows = [0.5] * 16", "each weight is 0 or 1"),
     ],
     "4c": [
-        Right(_loops("200", "10", "1")),
-        Right(_loops("1000", "50", "25")),
-        Right(_loops("500", "25", "20")),
+        Right(_loops(flowers="10", resnet="1")),
+        Right(_loops(flowers="50", resnet="25")),
+        Right(_loops(flowers="np.int64(25)", resnet="20")),
+        Wrong(
+            _loops(digits="200"),
+            "digits: with loops of 200, the hook that is due at step 100 comes",
+        ),
+        Wrong(_loops(flowers="None"), "flowers: not None"),
+        Wrong(_loops(resnet="None"), "ResNet-50: not None"),
         Wrong(_loops(digits="100"), "digits: with loops of 100 the core is busy 92.6% of the time"),
         Wrong(_loops(digits="300"), "a checkpoint that is due at step 1000 comes at step 1200"),
         Wrong(_loops(flowers="5"), "flowers: with loops of 5 the core is busy 94.9%"),

@@ -420,7 +420,7 @@ def random_crop(image, label):
             _crop(
                 "top, left = tf.unstack(tf.numpy_function(lambda: np.int32(np.random.randint(0, 33, 2)), [], tf.int32), 2)"
             ),
-            "calls Python for each picture",
+            "call Python for each picture. That gives new places, but only on a host that runs your own process",
         ),
         # No static shape
         Wrong(

@@ -25,6 +25,23 @@ def export(estimator, size, folder):
 _STEP = "with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n        train_op = optimizer.minimize(loss, global_step=step)"
 
 
+def halves(compute: str, apply: str) -> str:
+    """A cell with model_fn that calls both halves of minimize, each of the optimizer of that name."""
+    return f"""
+def model_fn(features, labels, mode, params):
+    images = tf.cast(features["image"], tf.float32) / 127.5 - 1.0
+    step = v1.train.get_global_step()
+    logits = inference(images, len(params["labels"]), True, params["use_bfloat16"])
+    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+    inner = v1.train.MomentumOptimizer(params["learning_rate"], 0.9, use_nesterov=True)
+    wrapped = v1.tpu.CrossShardOptimizer(inner) if params["use_tpu"] else inner
+    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+        gradients = {compute}.compute_gradients(loss, v1.trainable_variables())
+        train_op = {apply}.apply_gradients(gradients, global_step=step)
+    return tpu.TPUEstimatorSpec(mode=mode, train_op=train_op, loss=loss)
+"""
+
+
 def loop(body: str) -> str:
     """A cell with train_and_evaluate of that body."""
     lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
@@ -128,6 +145,17 @@ def inference(images, classes, training, bfloat16):
             "optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
             "optimizer = v1.tpu.CrossShardOptimizer(v1.tpu.CrossShardOptimizer(optimizer))",
             "The number of CrossShardOptimizers",
+        ),
+        # Both halves of minimize: of the wrapper, or of the optimizer inside
+        Right(halves("wrapped", "wrapped")),
+        Wrong(halves("inner", "wrapped"), "moves the weights 8 times as far as on one core"),
+        Wrong(halves("wrapped", "inner"), "moves the weights 0.12 times as far as on one core"),
+        Mutant(
+            _STEP,
+            "pairs = zip(tf.gradients(loss, v1.trainable_variables()), v1.trainable_variables())\n"
+            "    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n"
+            "        train_op = optimizer.apply_gradients(pairs, global_step=step)",
+            "moves the weights 8 times as far as on one core",
         ),
         # The gradients by hand, one op of all updates
         Mutant(
@@ -322,6 +350,27 @@ return {}
             "the folder of the SavedModel",
         ),
         Right(_7D),
+        # An argument of the constructor, not of the method
+        Mutant(
+            "export_saved_model(folder, receiver)",
+            "export_saved_model(folder, receiver, export_to_tpu=False)",
+            "export_saved_model has no argument export_to_tpu. TPUEstimator's constructor has it",
+        ),
+        Mutant(
+            "export_saved_model(folder, receiver)",
+            "export_saved_model(folder, receiver, to_tpu=False)",
+            "export_saved_model has no argument to_tpu.",
+        ),
+        Right("""
+            def export(estimator, size, folder):
+                def receiver():
+                    encoded = v1.placeholder(tf.string, [None])
+                    pixels = tf.map_fn(lambda one: decode_image(one, size), encoded, fn_output_signature=tf.uint8)
+                    return v1.estimator.export.ServingInputReceiver({"image": pixels}, {"image_bytes": encoded})
+
+                newest = tf.train.latest_checkpoint(estimator.model_dir)
+                return estimator.export_saved_model(folder, receiver, checkpoint_path=newest)
+        """),
         # A signature, a helper, weights too, the path as text
         Right(r"""
 def export(estimator, size, folder):
@@ -383,18 +432,16 @@ def export(estimator, size, folder):
         ),
     ],
     "7e": [
-        Right("review = {part: letter.lower() for part, letter in review.items()}"),
-        Right("review = dict(zip((4, 3, 2, 1), 'AAAB'))"),
-        Wrong(
-            "review = {**review, 1: 'A'}", "what does it do to one picture when it is called twice?"
-        ),
-        Wrong("review = {**review, 1: 'E'}", "knows nothing of batch normalisation"),
-        Wrong("review = {**review, 2: 'C'}", "two full batches of 64"),
-        Wrong("review = {**review, 2: 'B'}", "only training shuffles"),
-        Wrong("review = {**review, 3: 'D'}", "only with use_tpu"),
-        Wrong("review = {**review, 4: 'E'}", "only training runs that"),
-        Wrong("review = {**review, 4: 'F'}", "is not one of A, B, C, D, E"),
-        Wrong("review = {1: 'B'}", "Not decided yet"),
-        Wrong("review = 'BAAA'", "Expected a dict"),
+        Right("chain = 'c, b, d, a'"),
+        Right("chain, resume = ['C', 'B', 'D', 'A'], 200.0"),
+        Wrong("chain = 'CEDA'", "E comes from the same NaN, but it causes nothing"),
+        Wrong("chain = 'CEBDA'", "a text of four different letters"),
+        Wrong("chain = 'BCDA'", "B follows from C. The weights are NaN from step 312 on"),
+        Wrong("chain = 'CDBA'", "D follows from B"),
+        Wrong("chain = 'CBAD'", "A follows from D. The restart begins with weights that are NaN"),
+        Wrong("chain = 'CBDX'", "from A to E"),
+        Wrong("resume = 400", "it can be read, but they are NaN"),
+        Wrong("resume = 300", "which were written before step 312?"),
+        Wrong("resume = 0", "is not the newest good one"),
     ],
 }

@@ -3,7 +3,7 @@
 import re
 
 from lab_utils.check.clinic.ward import NAMES, ward
-from wrong_answers import Mutant, Right, Wrong, rewritten
+from wrong_answers import Mutant, Right, Wrong, edited, rewritten
 
 RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
 SIZE = 'params["batch_size"]'
@@ -146,6 +146,10 @@ ANSWERS |= {
             "was augmentation taken out?",
         ),
         Wrong(
+            rewritten("photographs", ("random_flip_left_right", "random_flip_up_down")),
+            "Is the augmentation another one?",
+        ),
+        Wrong(
             rewritten("photographs", ("dataset.shuffle(NUM_TRAIN)", "dataset")),
             "no longer shuffles",
         ),
@@ -241,5 +245,24 @@ ANSWERS |= {
                 ("tf.cast(stars > 3.5, tf.int32)", "tf.cast(tf.greater(stars, 3.5), tf.int32)"),
             )
         ),
+    ],
+    "16m": [
+        Right(
+            'change, verdict = ("(params):\\n    pictures, labels = load_data(512", "():\\n    pictures, labels = load_data(512"), "Trace"'
+        ),
+        Right('change, verdict = ["decay(0.01", "decay(0.05"], "none"'),
+        Right("""
+            old = "train_op = optimizer.minimize(loss, tf.train.get_global_step())"
+            halves = "inner = tf.train.AdamOptimizer(rate)\\n    gradients = inner.compute_gradients(loss)"
+            change = old, f"{halves}\\n    train_op = optimizer.apply_gradients(gradients, tf.train.get_global_step())"
+            verdict = "run"
+        """),
+        Wrong('verdict = "run"', "Not run, but read. TPU201"),
+        Wrong('verdict = "none"', "Not none, but read"),
+        Wrong('verdict = "compile"', "one of trace, read, run, none"),
+        Wrong('change = ("optimizer", "adam")', "times in your digits.py, not once"),
+        Wrong('change = ("shuffle(512)", "shuffle(1024)")', "Your change is not a fault"),
+        Wrong('change = "shuffle(512)"', "a pair of texts"),
+        Wrong(edited("digits"), "Fix digits.py first"),
     ],
 }

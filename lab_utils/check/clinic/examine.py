@@ -1,4 +1,4 @@
-"""Examines a program: a quick dry run, then whether it still computes what the healthy one does."""
+"""Examines a program: a quick dry run, then whether it does what the healthy one does, then virtual cores."""
 
 import functools
 import tempfile
@@ -13,6 +13,7 @@ from lab_utils.common import files
 from lab_utils.convert.logs import quiet
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
 from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
+from lab_utils.estimator import tpu
 
 
 @quiet()
@@ -21,38 +22,45 @@ def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
 
     Returns:
         The findings of a dry run in its quick stages, without notes, but those that name one of the planted
-        faults; and where there are none, a sentence on what the program no longer computes as the healthy one
-        does, "" for nothing.
+        faults; where there are none, a sentence on what the program no longer computes as the healthy one
+        does, "" for nothing; and where it computes the same on a CPU, the findings of a run on virtual cores,
+        which alone tells an update that depends on their number.
 
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    report, port = _report_and_port(patient, text)
-    rules = {fault.rule for fault in patient.faults}
-    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in rules]
-    findings = [f for f in findings if f.rule not in patient.allowed]
+    report, port = report_and_port(patient, text)
+    findings = _to_fix(patient, report)
     change = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
+    if not findings and not change and isinstance(port.estimator, tpu.TPUEstimator):
+        findings = _to_fix(patient, _report(port, "trace", "read", "run"))
     return findings, change
 
 
-def dry_run_of(patient: Ward, text: str) -> Report:
-    """The dry run of a program of this ward, in its quick stages.
+def _to_fix(patient: Ward, report: Report) -> list[Finding]:
+    rules = {fault.rule for fault in patient.faults}
+    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in rules]
+    return [f for f in findings if f.rule not in patient.allowed]
+
+
+def report_and_port(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
+    """The dry run of a program of this ward, in its quick stages, and what its port() returns.
 
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    return _report_and_port(patient, text)[0]
-
-
-def _report_and_port(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
     try:
         port = signs.Port(*loaded(patient.name, text).port())
     except Exception as error:  # whatever the learner's lines raise, or the constructor
         if isinstance(error, ValueError) and (finding := settings_finding(error)):
             return refusal(patient.name, "v2:2x2", finding), None
         raise Wrong(f"The program cannot be examined. {failure(error)}") from error
-    options = {"stages": ("trace", "read"), "progress": False, **port.options}
-    return dry_run(port.estimator, port.train, "v2:2x2", **options), port
+    return _report(port, "trace", "read"), port
+
+
+def _report(port: signs.Port, *stages: str) -> Report:
+    options = {"stages": stages, "progress": False, **port.options}
+    return dry_run(port.estimator, port.train, "v2:2x2", **options)
 
 
 @functools.cache

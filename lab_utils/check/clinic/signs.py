@@ -235,7 +235,8 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
         expect(expected == actual, f"{why} changed or repeated: {other}.")
         return
     strange = len(actual.keys() - expected.keys())
-    expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.")
+    why = " Is the augmentation another one?" if healthy.random else ""
+    expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.{why}")
     share = len(actual) / len(expected)
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
     before = _mixed(ours, examples(healthy.again))
@@ -270,7 +271,8 @@ def _repeats(examples: list, epoch: int) -> bool:
 def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[bytes]]:
     """The examples of some batches by feature, those of weight 0 left out, without the zeros at a row's end.
 
-    Of a `random` input a row's values count and not their places: a mirrored picture is the same one.
+    Of a `random` input the values in each line of a picture count, and not their places in it: a mirrored
+    picture is the same one, but not one that stands on its head.
     """
     columns: dict[str, list[bytes]] = collections.defaultdict(list)
     for batch in batches:
@@ -282,10 +284,15 @@ def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[
         for name, value in arrays.items():
             if value.dtype.kind in "biuf":
                 rows = value if weights is None else value[weights.astype(bool).ravel()]
-                rows = (np.sort(row, axis=None) for row in rows) if random else rows
+                rows = map(_without_order, rows) if random else rows
                 flat = (np.ravel(row).astype(np.float64).round(3) + 0.0 for row in rows)
                 columns[name] += [np.trim_zeros(row, "b").tobytes() for row in flat]
     return columns
+
+
+def _without_order(row: np.ndarray) -> np.ndarray:
+    """An example with its values sorted: those of a picture [lines, columns, ...] within each line."""
+    return np.sort(row, axis=1 if row.ndim > 1 else None)
 
 
 def _expect_model(model: Model, healthy: Model, what: str) -> None:

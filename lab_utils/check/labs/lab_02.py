@@ -355,7 +355,11 @@ def _expect_sizes(made: Any, wanted: Mapping[str, Any]) -> None:
             f"{name} is missing: a TPU's program is compiled for one batch size, in each mode."
         )
         expect(size is not None, message)
-        what = "the share of one core" if size * cores == right else "not what settings want"
+        what = "not what settings want"
+        if size * cores == right:
+            what = "the share of one core"
+        elif size == right * cores:
+            what = f"{cores} times what settings want: `held_out` already counts what all cores take in one step"
         message = (
             f"{name} is {show(size)}, {what}. The constructor expects the global batch, of all {cores} cores: "
             "it divides it itself."

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, several
 from lab_utils.estimator import tf, v1
@@ -14,60 +15,75 @@ from lab_utils.estimator import tf, v1
 @todo(
     "3a",
     hints=(
-        "One step takes batch = per_core * cores examples. How many full batches do all examples make?",
-        "steps is rounded up: use math.ceil, or floor division of the negative number.",
-        "padding is the difference between steps * batch and examples.",
+        "How many examples can one step take at most? So how many steps do all of them need?",
+        "Once the number of steps is known, is the largest share per core still needed? Which one is just enough?",
+        "Both divisions are rounded up: use math.ceil, or floor division of the negative number.",
     ),
-    why="Rounding down gives the full batches; rounding up gives the batches that all examples need.",
+    why="The largest share only tells the number of steps. Divided evenly over these steps, the examples leave less "
+    "padding than if each step were as large as possible.",
     slips=(
         Slip(
-            "batch = per_core * cores",
-            "batch = per_core",
-            "One step takes per_core * cores examples.",
+            "per_core = -(-examples // (steps * cores))",
+            "per_core = most",
+            "The steps are as few as possible. But with so many steps, a smaller share per core leaves less padding.",
         ),
         Slip(
-            "examples // batch * batch",
-            "examples // batch",
-            "`seen` should count examples, not batches.",
+            "steps = -(-examples // (most * cores))",
+            "steps = -(-examples // most)",
+            "One step takes at most most * cores examples.",
         ),
         Slip(
-            "examples // batch * batch",
-            "examples % batch",
-            "The evaluation drops that many: `seen` counts the rest.",
+            "return per_core, steps,",
+            "return steps, per_core,",
+            "These are the right numbers in the wrong order: return (per_core, steps, padding).",
         ),
         Slip(
-            "return seen, steps,",
-            "return steps, seen,",
-            "These are the right numbers in the wrong order: return (seen, steps, padding).",
+            "steps = -(-examples // (most * cores))",
+            "steps = examples // (most * cores) + 1",
+            "Where the batches divide evenly, yours adds a step.",
         ),
         Slip(
-            "-(-examples // batch)",
-            "examples // batch + 1",
-            "Where the batches divide evenly, yours adds a step that has only padding.",
-        ),
-        Slip(
-            "-(-examples // batch)",
-            "examples // batch",
-            "The steps are rounded down: the last batch is missing.",
+            "per_core * steps * cores - examples",
+            "per_core * cores - examples % (per_core * cores)",
+            "Where the batches divide evenly, yours counts a whole batch of padding.",
         ),
     ),
 )
 def plan(eval_plan: Callable) -> Cases:
-    """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores, words in (
-        (370, 16, 8, "8 cores with 16 each"),
-        (384, 16, 8, "8 cores with 16 each, which divides evenly: no batch needs padding"),
-        (50, 7, 1, "one core with 7"),
+    """Few steps first, then little padding."""
+    for examples, cores, most, words in (
+        (370, 8, 16, "8 cores with at most 16 each"),
+        (384, 8, 16, "8 cores with at most 16 each, which divides evenly"),
+        (400, 8, 32, "8 cores with at most 32 each"),
+        (1000, 8, 60, "8 cores with at most 60 each"),
+        (10, 8, 128, "8 cores with at most 128 each"),
+        (50, 1, 7, "one core with at most 7"),
     ):
-        parts = eval_plan(examples, per_core, cores)
+        parts = eval_plan(examples, cores, most)
         parts = parts.numpy() if tf.is_tensor(parts) else parts
         parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
-        returns(parts, several(parts, 3), "eval_plan", "three numbers, (seen, steps, padding)")
+        noun = "three numbers, (per_core, steps, padding)"
+        returns(parts, several(parts, 3), "eval_plan", noun)
         whole = all(isinstance(number, Integral) for number in parts)
-        expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {parts!r}.")
-        label = f"(seen, steps, padding) of {examples} examples, {words}"
+        message = f"per_core, steps and padding should be whole numbers, int; yours are {parts!r}."
+        expect(whole, message)
+        _expect_plan([int(number) for number in parts], examples, cores, most, words)
+        label = f"(per_core, steps, padding) of {examples} examples, {words}"
         yield label, [int(number) for number in parts]
-    return "Your plan is right in each of our cases."
+    return "Each plan takes as few steps as possible, and then as little padding."
+
+
+def _expect_plan(plan: list[int], examples: int, cores: int, most: int, words: str) -> None:
+    """Raises `Wrong` where a plan does not do what it says."""
+    per_core, steps, padding = plan
+    where = (
+        f"{examples} examples, {words}: your plan is (per_core, steps, padding) = {tuple(plan)}."
+    )
+    expect(0 < per_core <= most, f"{where} A core takes 1 to {most} examples in a step.")
+    rows = per_core * cores * steps
+    message = f"{where} Its {steps} steps have {per_core} * {cores} * {steps} = {rows} rows"
+    expect(rows >= examples, f"{message}: {examples - rows} examples are left out.")
+    expect(padding == rows - examples, f"{message}, so {rows - examples} of them are padding.")
 
 
 _TYPES = (
@@ -214,11 +230,28 @@ def _passes(root: Callable, size: tuple[int, ...]) -> bool:
     return True
 
 
-_STRANGERS = {
-    (8, 8, 3): "set_shape believes what you write, and later lines compute with a wrong size",
-    (4, 16): "a reshape makes a picture of any 64 numbers",
-    (8, 9): "a size that is left open accepts any number",
-}
+_STRANGERS = ((8, 8, 3), (4, 16), (8, 9))
+
+
+def _no_error(root: Callable) -> str:
+    """Why a picture of another shape passes, by the ops that `root` makes."""
+    parts = {"image": tf.TensorSpec([8, 8]), "weight": tf.TensorSpec([])}
+    function = tf.function(lambda features, label: root(dict(features), label))
+    graph = function.get_concrete_function(parts, tf.TensorSpec([], tf.int32)).graph
+    ops = {op.type for op in graph.get_operations()}
+    if "EnsureShape" in ops:
+        return (
+            "ensure_shape compares a tensor with the shape that you write, and only where its result is used. Which "
+            "tensor did you give it, and did you write [8, 8]?"
+        )
+    if "Reshape" in ops:
+        return (
+            "a reshape makes a picture of any 64 numbers. Which function compares the two shapes?"
+        )
+    return (
+        "set_shape believes what you write, and later lines compute with a wrong size. Which function compares the "
+        "two shapes?"
+    )
 
 
 @todo(
@@ -252,9 +285,9 @@ def declared(root: Callable) -> Cases:
     features, label = next(iter(dataset))
     yield "The root of the pixels 0 to 63", features["image"]
     yield "The weight and the label of the example", [features.get("weight"), label]
-    for size, reason in _STRANGERS.items():
-        message = f"A picture of {list(size)} passes without an error: {reason}. Which function compares the two shapes?"
-        expect(not _passes(root, size), message)
+    for size in _STRANGERS:
+        if _passes(root, size):
+            raise Wrong(f"A picture of {list(size)} passes without an error: {_no_error(root)}")
     return "The shape is static, and a picture of another shape ends the job."
 
 
@@ -269,6 +302,12 @@ def _no_rows() -> Iterator[np.ndarray]:
 def _pieces(shape: list[int | None], type: tf.DType = tf.int32) -> tf.data.Dataset:
     """A dataset of unread elements of that static shape."""
     signature = tf.TensorSpec(shape, type)
+    return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
+
+
+def _sparse(shape: list[int]) -> tf.data.Dataset:
+    """A dataset of unread sparse tensors of that static shape."""
+    signature = tf.SparseTensorSpec(shape, tf.float32)
     return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
 
 
@@ -295,6 +334,8 @@ _SETS = (  # in words, the dataset, and what is asked where the test does not fa
     ("one tensor without a name, (16, 8, 8)", lambda: _pieces([16, 8, 8]), ""),
     ("features in a dict within a dict, (16, None)", lambda: tf.data.Dataset.zip({"a": {"b": _pieces([16, None])}}),
      "Elements may be nested to any depth: what does tf.nest.flatten do?"),
+    ("a sparse tensor of the shape (16, 12)", lambda: tf.data.Dataset.zip((_sparse([16, 12]), _pieces([16]))),
+     "This shape says nothing of how many values there are. What is such a tensor made of? (expand_composites)"),
     ("batches of 16 numbers, (16,)", lambda: _zipped(number=[16], label=[16]), ""),
 )  # fmt: skip
 
@@ -316,6 +357,7 @@ def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
         "Which attribute of a dataset holds the shapes and types of its elements, without reading one?",
         "It is nested as the elements are. tf.nest.flatten makes a list of any such structure.",
         "A tf.TensorShape says itself whether all its sizes are known.",
+        "A sparse tensor is a composite of three tensors. tf.nest.flatten has an argument for such.",
     ),
     why="The static shapes are all that the TPU's infeed is compiled for, and they are known without any data.",
     slips=(

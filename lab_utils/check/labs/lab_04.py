@@ -51,6 +51,7 @@ def host_metrics(metric_fn: Callable) -> Cases:
     batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
     batches[0][2][3] += 3  # the largest loss is not in the last batch
     values = values_of_metrics(metric_fn, batches, _NAMES)
+    _expect_largest(values["worst_loss"], batches)
     alike = [[*tensors, np.ones_like(weight)] for *tensors, weight in batches]
     unweighted = values_of_metrics(metric_fn, alike, _NAMES)
     for name in _NAMES:
@@ -58,9 +59,24 @@ def host_metrics(metric_fn: Callable) -> Cases:
             f"{name}: {values[name]:.4g} is the value without weights, in which padding counts."
         )
         expect(values[name] != unweighted[name], message)
+    for name in _NAMES:
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
         yield label, values[name], 1e-4
     return "The three metrics count 21 examples; the 11 rows of padding change nothing."
+
+
+def _expect_largest(worst: float, batches: list[list[np.ndarray]]) -> None:
+    """Raises `Wrong` where the largest loss of all batches is another number that can be told."""
+    first, last = (float((losses * weight).max()) for _, _, losses, weight in batches)
+    told = (
+        (last, "the largest of the last batch only: compare it with the value so far"),
+        ((first + last) / 2, "the mean of the batches' maxima: the largest of them is asked for"),
+        (first + last, "the sum of the batches' maxima: the largest of them is asked for"),
+        (0.0, "what the variable began with: is the op that changes it the second of the pair?"),
+    )
+    for value, what in told:
+        message = f"worst_loss of two batches, whose largest losses are {first:.4g} and {last:.4g}: yours gives {worst:.4g}, {what}."
+        expect(not np.isclose(worst, value, rtol=1e-4), message)
 
 
 _CORES = 8
@@ -124,7 +140,7 @@ def _of_rows(losses: np.ndarray, weights: np.ndarray) -> float:
 
 
 _JOBS = {
-    "digits": (0.05e-3, 1000, 1000),
+    "digits": (0.05e-3, 1000, 100),
     "flowers": (1.5e-3, 200, 50),
     "ResNet-50": (0.32, 1000, 100),
 }
@@ -136,25 +152,43 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
     hints=(
         "A loop takes n * step seconds, plus one call. From which n on does the call take 5 % of this time or less?",
         "Which number has to divide both the steps between checkpoints and those between hooks?",
+        "For each job, write down the shortest loop, the longest one, and all numbers that divide both intervals.",
     ),
     why="A good loop is long enough to make its call cheap, short enough to wait for, and divides the steps between "
-    "checkpoints and hooks.",
+    "checkpoints and hooks. For the digits, 152 steps are the least, and a hook every 100 allows no more than 100: "
+    "the hook has to run less often.",
 )
 def loop_lengths(loops: Mapping) -> str:
     """Each loop against what the text asks for."""
     expect_keys(loops, _JOBS, "loops")
-    for job, (step, checkpoint, hook) in _JOBS.items():
+    for job, (_, _, hook) in _JOBS.items():
         loop = loops[job]
+        if loop is None:
+            fitting = any(not _against(job, each) for each in range(1, hook + 1))
+            expect(
+                not fitting, f"{job}: not None, since one of the divisors of {hook} does it all."
+            )
+            continue
         message = f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}."
         expect(isinstance(loop, Integral) and loop > 0, message)
-        busy = loop * step / (loop * step + _CALL)
-        expect(
-            busy >= _BUSY, f"{job}: with loops of {loop} the core is busy {busy:.1%} of the time."
-        )
-        for what, steps in (("a checkpoint", checkpoint), ("the hook", hook)):
-            late = -(-steps // loop) * loop
-            message = f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}."
-            expect(steps % loop == 0, message)
-        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, and cannot be stopped earlier."
-        expect(loop * step <= _LONGEST, message)
-    return "Each loop keeps the core busy and divides the steps between checkpoints and hooks."
+        against = _against(job, loop)
+        expect(not against, against)
+    return (
+        "Two loops keep the core busy, and divide the steps between checkpoints and hooks. For the digits none does "
+        "both: a hook every 200 steps would allow loops of 200."
+    )
+
+
+def _against(job: str, loop: int) -> str:
+    """What speaks against a loop of so many steps; "" for nothing."""
+    step, checkpoint, hook = _JOBS[job]
+    busy = loop * step / (loop * step + _CALL)
+    if busy < _BUSY:
+        return f"{job}: with loops of {loop} the core is busy {busy:.1%} of the time."
+    for what, steps in (("a checkpoint", checkpoint), ("the hook", hook)):
+        late = -(-steps // loop) * loop
+        if late != steps:
+            return f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}."
+    if loop * step > _LONGEST:
+        return f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, and cannot be stopped earlier."
+    return ""

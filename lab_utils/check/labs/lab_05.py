@@ -173,10 +173,11 @@ def pipeline(convert: Callable) -> str:
         for shards in (3, 1):
             output = Path(folder, f"out {shards}")
             output.mkdir()
-            with _own_runner(), quiet(logging.CRITICAL):
-                convert(str(rows), _Marked(), str(output), shards)
-            _expect_records(output, shards, [_Marked.example(row) for row in good])
-            _expect_rejects(output, [f"{row}\t{_Marked.reason(row)}" for row in bad])
+            with _outputs_asked_for():
+                with _own_runner(), quiet(logging.CRITICAL):
+                    convert(str(rows), _Marked(), str(output), shards)
+                _expect_records(output, shards, [_Marked.example(row) for row in good])
+                _expect_rejects(output, [f"{row}\t{_Marked.reason(row)}" for row in bad])
     return "Every row is in exactly one place: a record in one of the shards, or a line with its reason."
 
 
@@ -201,6 +202,39 @@ class _Marked(beam.DoFn):
             yield self.example(line)
         else:
             yield beam.pvalue.TaggedOutput("rejects", (line, self.reason(line)))
+
+
+@contextlib.contextmanager
+def _outputs_asked_for() -> Iterator[None]:
+    """Context manager: what fails after a ParDo without with_outputs is told with that reason."""
+    made, asked = [], []
+    make, ask = beam.ParDo.__init__, beam.ParDo.with_outputs
+
+    def noted_make(self: beam.ParDo, fn: Any, *arguments: Any, **options: Any) -> None:
+        made.append(isinstance(fn, _Marked))
+        make(self, fn, *arguments, **options)
+
+    def noted_ask(self: beam.ParDo, *arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        return ask(self, *arguments, **options)
+
+    with (
+        mock.patch.object(beam.ParDo, "__init__", noted_make),
+        mock.patch.object(beam.ParDo, "with_outputs", noted_ask),
+    ):
+        try:
+            yield
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if asked or not any(made):
+                raise
+            message = (
+                "beam.ParDo(to_example) has one output, the examples: what bears the tag is dropped, and nothing says "
+                "so. with_outputs asks for the other one, too."
+            )
+            then = str(error) if isinstance(error, Wrong) else reason(error)
+            raise Wrong(f"{message}\nThen: {then}") from None
 
 
 def _own_runner() -> contextlib.AbstractContextManager:

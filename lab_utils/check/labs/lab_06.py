@@ -356,7 +356,11 @@ def cropping(random_crop: Callable) -> str:
     result = graph.structured_outputs
     returns(result, several(result, 2), "random_crop", "a pair, the crop and the label")
     kinds = {node.op for node in _nodes(graph.graph.as_graph_def())}
-    message = "Your function calls Python for each picture, which a remote host cannot do: use TensorFlow's random ops."
+    message = (
+        "numpy_function and py_function call Python for each picture. That gives new places, but only on a host that "
+        "runs your own process: the server on any other host has no Python of yours. TensorFlow's random ops work on "
+        "both."
+    )
     expect(not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"}, message)
     label = "The type and the static shape of a crop, which a TPU has to know"
     same([result[0].dtype.name, result[0].shape], ["uint8", [_SIZE, _SIZE, 3]], label)

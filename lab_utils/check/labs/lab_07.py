@@ -1,4 +1,4 @@
-"""The checks of lab 07, the flowers model whole: the network, its training step, a review, the loop, the export."""
+"""The checks of lab 07, the flowers model whole: the network, its training step, the loop, the export, a log."""
 
 import contextlib
 import io
@@ -9,7 +9,6 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.check.labs import jobs
-from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
@@ -94,6 +93,31 @@ def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> 
     return v1.layers.dense(flat, classes, kernel_initializer=v1.zeros_initializer())
 
 
+_CORES = 8
+_NEARLY = 1.05  # two updates are the same one, up to rounding
+
+
+class _SameOnEachCore(v1.train.Optimizer):
+    """Stands for CrossShardOptimizer on a CPU, as if _CORES cores had the same pictures.
+
+    So it does both halves of the wrapper's work: the loss is divided by the number of cores, and the sum of their
+    gradients is that many times one of them.
+    """
+
+    def __init__(self, optimizer: v1.train.Optimizer, *_: Any, **__: Any) -> None:
+        super().__init__(use_locking=False, name="same_on_each_core")
+        self._inner = optimizer
+
+    def compute_gradients(self, loss: tf.Tensor, *arguments: Any, **options: Any) -> list:
+        """Those of a core's share of the loss."""
+        return self._inner.compute_gradients(loss / _CORES, *arguments, **options)
+
+    def apply_gradients(self, grads_and_vars: Any, *arguments: Any, **options: Any) -> Any:
+        """Applies the sum over the cores."""
+        summed = [(None if g is None else g * _CORES, v) for g, v in grads_and_vars]
+        return self._inner.apply_gradients(summed, *arguments, **options)
+
+
 def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU."""
     truths = np.arange(12, dtype=np.int32) % _CLASSES
@@ -104,7 +128,7 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
         optimizers.append(optimizer)
-        return optimizer
+        return _SameOnEachCore(optimizer)
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
@@ -119,6 +143,18 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
     return spec, len(optimizers)
+
+
+def _moved(model_fn: Callable, use_tpu: bool) -> float:
+    """How far one step moves the weights: on one core, or on _CORES of them that have the same pictures."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.train.create_global_step()
+        spec, _ = _spec(model_fn, use_tpu)
+        session.run(v1.global_variables_initializer())
+        before = session.run(v1.trainable_variables())
+        session.run(spec.train_op)
+        after = session.run(v1.trainable_variables())
+    return float(np.sqrt(sum(((b - a) ** 2).sum() for b, a in zip(before, after, strict=True))))
 
 
 @todo(
@@ -177,6 +213,13 @@ def training(model_fn: Callable) -> Cases:
         f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
     expect(end < 0.9 * start, message)
+    times = _moved(model_fn, True) / _moved(model_fn, False)
+    message = (
+        f"On eight cores with the same pictures, a step moves the weights {times:.2g} times as far as on one core. The "
+        "wrapper divides the loss by the number of cores in its compute_gradients, and sums the gradients in its "
+        "apply_gradients: use both of them, or its minimize."
+    )
+    expect(1 / _NEARLY < times < _NEARLY, message)
     return "Each step updates the averages, and all-reduces the gradients over the cores of a TPU."
 
 
@@ -273,10 +316,25 @@ class _Exporter:
     def __init__(self) -> None:
         self.graph = tf.Graph()
         self.receiver = None
+        self.model_dir = "run"
 
     def export_saved_model(
-        self, export_dir_base: str, serving_input_receiver_fn: Callable, *_: Any, **__: Any
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable,
+        assets_extra: dict | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = "infer",
+        **unknown: Any,
     ) -> bytes:
+        """As that of TPUEstimator, which inherits it from Estimator, with the same arguments."""
+        place = (
+            " TPUEstimator's constructor has it, and task.make_estimator sets it to False there."
+        )
+        for name in unknown:
+            of_estimator = place if name in ("export_to_tpu", "export_to_cpu") else ""
+            raise Wrong(f"export_saved_model has no argument {name}.{of_estimator}")
         message = f"The second argument of export_saved_model is a function; yours is {a(serving_input_receiver_fn)}."
         expect(callable(serving_input_receiver_fn), message)
         with self.graph.as_default():
@@ -357,30 +415,43 @@ def serving(export: Callable) -> Cases:
     return "Bytes go through the same function as in evaluation."
 
 
-_REVIEW = {  # the comment on each part of the change, and what leads to it
-    1: ("B", "Which modes call prepare, and what does it do to one picture when it is called twice?"),
-    2: ("A", "128 held-out pictures are two full batches of 64: what is dropped?"),
-    3: ("A", "The wrapper is there only with use_tpu. Who computes the all-reduce on a CPU then?"),
-    4: ("A", "These ops run with train_op, and only training runs that."),
-}  # fmt: skip
+_CHAIN = "CBDA"
+_AFTER = {  # of two neighbours of the chain, why the second one follows from the first
+    "CB": "The weights are NaN from step 312 on, and the checkpoint of step 400 holds them.",
+    "BD": "A restart reads the newest checkpoint, that of step 400.",
+    "DA": "The restart begins with weights that are NaN, so its first loss is NaN, too.",
+}
+_GOOD = 200  # the last checkpoint before step 312
 
 
 @todo(
     "7e",
     hints=(
-        "The weights are the same in both evaluations. What else can differ between the two?",
-        "Which parts of the change does an evaluation run at all?",
+        "Ask of each message: had this not happened, would the restart have failed?",
+        "When does the host look at the loss: in each step, or between two loops? What does it write first?",
+        "Step 312 is within the loop from 300 to 400. Which checkpoints were written before it?",
     ),
-    why="Augmentation belongs to training: an evaluation that draws at random measures other pictures each time.",
+    why="The host acts only between loops: at step 400 it first writes the checkpoint, then looks at the loss. So the "
+    "newest checkpoint is whole, and worthless.",
 )
-def reviewed(review: Mapping) -> str:
-    """One part of four is wrong."""
-    against = {
-        "1 C": "A mirrored picture is still there. Are two evaluations mirrored alike?",
-        "1 D": "A CPU can mirror pictures. Who else calls prepare, besides training?",
-        "1 E": "This line knows nothing of batch normalisation. Which modes call prepare?",
-        "2 B": "The order of the held-out pictures is the same each time: only training shuffles.",
-        "4 D": "Cora's program trains on a CPU, too: these ops are plain assignments.",
-    }
-    expect_decisions(review, _REVIEW, "ABCDE", against)
-    return "The flip is drawn in evaluation, too; the other three parts are what a port needs."
+def history_of_a_failure(chain: str, resume: int) -> str:
+    """Four of five messages in the order of cause and effect, and the checkpoint that is still good."""
+    letters = [each for each in str(chain).upper() if each.isalpha()]
+    message = f"chain is a text of four different letters from A to E; yours is {chain!r}."
+    expect(len(letters) == len(set(letters)) == 4 and set(letters) <= set("ABCDE"), message)
+    message = "E comes from the same NaN, but it causes nothing: without it, the restart would read the same checkpoint."
+    expect("E" not in letters, message)
+    for pair, reason in _AFTER.items():
+        first, second = pair
+        apart = letters.index(second) - letters.index(first)
+        expect(apart > 0, f"{second} follows from {first}. {reason}")
+    message = f"The checkpoint of step {resume} " + (
+        "holds the weights of after step 312: it can be read, but they are NaN."
+        if resume == 2 * _GOOD
+        else "is not the newest good one: which were written before step 312?"
+    )
+    expect(resume == _GOOD, message)
+    return (
+        "The NaN went into a checkpoint before anybody looked. Correct the label, delete model.ckpt-400, and resume "
+        f"from step {_GOOD}: one of the two is not enough."
+    )

@@ -344,7 +344,8 @@ def really_split(program: Any) -> str:
             model = scope["build"](keras.distribution.list_devices()[:_DEVICES])
             model.optimizer.build(model.trainable_variables)
             x = np.ones([16, 64], np.float32)
-            model.train_on_batch(x, x)
+            # train_on_batch of Keras 3.13, which Colab has, fails under a distribution without weights.
+            model.fit(x, x, batch_size=16, verbose=0)
         except Exception as error:
             raise Wrong(f"build of noor.py fails: {failure(error)}") from None
         _expect_quarters(model)

@@ -1,6 +1,14 @@
-"""Lab 16, the clinic: two TODOs for each program, the diagnosis without the dry run, then the fixed program."""
+"""Lab 16, the clinic: for each program a diagnosis without the dry run, then the fixed program; a fault of one's own."""
 
-from lab_utils.check.labs.treatment import enter_fixing, enter_reading
+from collections.abc import Sequence
+from typing import Any
+
+from lab_utils.check.clinic.examine import examine
+from lab_utils.check.clinic.ward import ward
+from lab_utils.check.labs.treatment import enter_fixing, enter_reading, expect_healthy, read_program
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect, several
 
 _HINTS = {
     "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
@@ -36,3 +44,44 @@ for _number, _name in enumerate(_HINTS):
         _FIXING,
         "Each fault is fixed at its own line, and nothing else is removed.",
     )
+
+_STAGES = {"1": "trace", "2": "read", "4": "run"}  # by the first digit of a rule
+
+
+@todo(
+    "16m",
+    hints=(
+        "Which faults of this lab raise an error while TPUEstimator builds its graphs, and which show only in a graph?",
+        "The stage run compares eight cores with one. Which change does nothing on one core?",
+        "No stage knows what you want. Which changes give another program that is as correct for a TPU?",
+    ),
+    why="Without the wrapper the graph holds no all-reduce, which the stage read sees. A rule can judge what is wrong "
+    "for every program, but not what your program was meant to compute.",
+    names=("digits.py", "change", "verdict"),
+)
+def own_fault(program: Any, change: Sequence[str], verdict: str) -> str:
+    """The first stage that complains of the learner's own change is the one that they predicted."""
+    patient, text = ward("digits"), read_program(program, "digits.py")
+    try:
+        if text != patient.healthy:
+            expect_healthy(patient, text)
+    except Wrong as error:
+        raise Wrong(
+            f"Fix digits.py first (TODO 16b): else nobody can tell the faults apart.\n{error}"
+        ) from None
+    texts = several(change, 2) and all(isinstance(part, str) for part in change)
+    expect(texts, f"change is a pair of texts, (old, new); yours is {a(change)}.")
+    old, new = change
+    count = text.count(old)
+    expect(count == 1, f"{old!r} stands {count} times in your digits.py, not once.")
+    choices = [*_STAGES.values(), "none"]
+    said = str(verdict).strip().lower()
+    expect(said in choices, f"verdict is one of {', '.join(choices)}; yours is {verdict!r}.")
+    findings, other = examine(patient, text.replace(old, new))
+    if not findings and not other:
+        raise Wrong("Your change is not a fault: the program is still ready, and does what it did.")
+    first = min((finding.rule for finding in findings), default="")
+    stage = _STAGES[first[3]] if first else "none"
+    found = next((f"{f.rule}: {f.why}" for f in findings if f.rule == first), other)
+    expect(said == stage, f"Not {said}, but {stage}. {found}")
+    return f"As you said: {stage}. {found}"

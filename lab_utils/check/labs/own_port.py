@@ -165,4 +165,11 @@ def _judged(folder: Path, text: str) -> str:
     rules = ", ".join(each.split(" at ")[0] for each in others)
     told = "\n".join(filter(None, [judged["sentence"], first, rules and f"Also: {rules}."]))
     expect(judged["ready"], told)
+    if flag == "--use_tpu=True":
+        off = _notes(folder, "look", "--use_tpu=False")
+        message = (
+            "With --use_tpu=False, TPUEstimator gets use_tpu=True. What does port.py make of the text 'False'? "
+            "(type=bool of argparse makes True of every text but the empty one.)"
+        )
+        expect(not off["use_tpu"], message)
     return f"The dry run of `port.py {flag}`: {judged['sentence']}"

@@ -2,7 +2,7 @@
 
 HOW is "run": the program runs on this CPU to its end, and NOTES gets its training and its evaluations. Or it is
 "judge": the program runs up to its training with FLAGS, nothing is trained, and NOTES gets the settings of its
-Estimator and the dry run's verdict. NOTES of a program that failed have its exception, in words.
+Estimator and the dry run's verdict; or it is "look", for the settings only. NOTES of a program that failed have its exception, in words.
 """
 
 import collections
@@ -208,8 +208,11 @@ def _whole_passes() -> Iterator[None]:
         yield
 
 
-def judge(path: Path, flags: list[str]) -> Judged:
-    """Runs the program with `flags` up to its training; the dry run judges the Estimator that it made."""
+def judge(path: Path, flags: list[str], look: bool = False) -> Judged:
+    """Runs the program with `flags` up to its training; the dry run judges the Estimator that it made.
+
+    To `look` is to note its settings, without a dry run.
+    """
     try:
         target = load_main(str(path), flags, CORES)
     except (Exception, CannotJudge) as error:
@@ -219,6 +222,8 @@ def judge(path: Path, flags: list[str]) -> Judged:
     made = settings(target.subject)
     judged = Judged(made.use_tpu, made.config.cluster is not None)
     judged.loop = str(made.config.tpu_config.iterations_per_loop)
+    if look:
+        return judged
     options = {"progress": False, "observed": target.observed, **target.options}
     report = dry_run(target.subject, target.data, TOPOLOGY, **options)
     judged.ready, judged.sentence = report.ready, report.verdict_sentence
@@ -229,5 +234,6 @@ def judge(path: Path, flags: list[str]) -> Judged:
 
 if __name__ == "__main__":
     how, program, notes, *flags = sys.argv[1:]
-    made = run(Path(program)) if how == "run" else judge(Path(program), flags)
+    path = Path(program)
+    made = run(path) if how == "run" else judge(path, flags, look=how == "look")
     Path(notes).write_text(json.dumps(asdict(made)), encoding="utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.compile.forecast import forecast
+from lab_utils.dry_run.compile.forecast import Forecast, forecast
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Finding, LineCost
@@ -22,6 +22,7 @@ class Compiled:
     Attributes:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
+        time: the parts of its estimated time; None where the compiler estimates none.
         cached: taken from an earlier dry run.
         refusal: the compiler's words where it refused the program; "" where it took it.
     """
@@ -31,6 +32,7 @@ class Compiled:
     program: Program
     step: CompiledStep
     summary: Summary | None = None
+    time: Forecast | None = None
     findings: list[Finding] = field(default_factory=list)
     cached: bool = False
     refusal: str = ""
@@ -84,16 +86,20 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
 
 def _add_forecast(compiled: Compiled) -> None:
     """Adds the estimated time of a step to its cost, where the compiler estimates cycles."""
-    cost, time = compiled.step.cost, forecast(compiled.summary, compiled.topology)
+    cost, partition = compiled.step.cost, compiled.program.partition
+    time = forecast(compiled.summary, compiled.topology, partition and partition.mesh)
     if time is None:
         return
+    compiled.time, compiled.step.exchanges = time, time.by_axis
     cost.cycles = Figure(
         "cycles of the schedule", compiled.summary.cycles, "cycles", Kind.ESTIMATED
     )
     cost.estimated_seconds = Figure("estimated time of a step", time.seconds, "s", Kind.ESTIMATED)
+    if on_links := time.waiting + time.beside:
+        cost.link_seconds = Figure("exchanges, on the links", on_links, "s", Kind.DERIVED)
     if time.exchanges:
         cost.exchange_seconds = Figure(
-            "of it for exchanges between chips", time.exchanges, "s", Kind.DERIVED
+            "of the step, waiting for exchanges", time.exchanges, "s", Kind.DERIVED
         )
     rate = compiled.program.per_core_batch / time.seconds
     cost.estimated_rate = Figure("examples a core, estimated", rate, "examples/s", Kind.ESTIMATED)

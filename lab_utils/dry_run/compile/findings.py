@@ -1,19 +1,24 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
 import heapq
+import math
+from collections.abc import Iterator
 
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
+from lab_utils.dry_run.compile.forecast import axes_of, seconds_of
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.program import Api, Program, Role, Split
+from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
-TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
 NOTEWORTHY = 0.5  # of the matmuls
 _MOST = 4  # arrays, by name
+# What is whole on every core is worth a warning from this part of the state that a core holds on, and size.
+WHOLE_SHARE, WHOLE_BYTES = 0.1, 2**20
+GATHERED_SHARE = 0.05  # of the time of a step, for an array that is gathered for a part of it
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 _BFLOAT16 = {
@@ -37,6 +42,18 @@ _BFLOAT16 = {
         'layer dtype="float32".'
     ),
 }
+_WAIT = (
+    "Give each core more examples in a step: it then computes longer for the same exchange. Or exchange "
+    "less: {less}."
+)
+_EXCHANGE_LESS = {
+    Api.ESTIMATOR: "take fewer cores, or a smaller model",
+    Api.STRATEGY: "take fewer cores, or a smaller model",
+    Api.JAX: (
+        "split over fewer cores what is gathered again in every step, or hold and exchange it in bfloat16"
+    ),
+    Api.KERAS_JAX: "take fewer cores, or split over fewer of them what is gathered again in every step",
+}
 _SHARD = {
     Api.JAX: (
         "Shard the batch over a mesh of all cores: give the arguments of jax.jit a NamedSharding(mesh, "
@@ -54,12 +71,32 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     findings = []
     if compiled.step.memory.needed is not None:
         findings.append(out_of_memory(compiled, compiled.summary, ""))
-    findings += _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
-    return findings + _of_partition(compiled)
+    findings += _padding(compiled) + _of_partition(compiled)
+    pays_most = _gathered_for_a_part(compiled) or _waits_for_links(compiled)
+    return findings + (pays_most or _what_pays_most(compiled))
+
+
+def _waits_for_links(compiled: Compiled) -> list[Finding]:
+    """TPU344: a step that waits for other chips longer than it computes; none for a toy, or evaluation."""
+    program, time = compiled.program, compiled.time
+    if time is None or program.mode == Mode.EVAL or time.seconds < LEAST_STEP_SECONDS:
+        return []
+    if time.exchanges <= time.computing:
+        return []
+    exchanges = compiled.summary.exchanges
+    longest = max(exchanges, key=lambda each: seconds_of(each, compiled.topology))
+    facts = {
+        "step": program.mode,
+        "waits": scaled(time.exchanges, "s"),
+        "computes": scaled(time.computing, "s"),
+        "exchanges": "; ".join(str(axis) for axis in time.by_axis if axis.seconds),
+        "hint": _WAIT.format(less=_EXCHANGE_LESS[program.api]),
+    }
+    return [finding("TPU344", longest.place or program.where, **facts)]
 
 
 def _of_partition(compiled: Compiled) -> list[Finding]:
-    """TPU341: donated memory that no result takes; TPU342: cores that do nothing."""
+    """TPU341: donated memory that no result takes; TPU342: cores that do nothing; TPU345: what is whole."""
     program, partition = compiled.program, compiled.program.partition
     if partition is None:
         return []
@@ -69,16 +106,76 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
     if unused:
         names = [f"{array.name} {array.dtype}{list(array.shape)}" for array in unused]
         size = memory(sum(array.bytes for array in unused))
-        findings.append(finding("TPU341", program.where, arrays=some(names), size=size))
+        lost = [array for array in unused if array.role == Role.VARIABLE]
+        note = program.mode == Mode.TRAIN and not lost  # a batch, which nobody needs after the step
+        facts = {"note": note, "arrays": some(names), "size": size}
+        findings.append(finding("TPU341", program.where, **facts))
     if partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         facts = {"topology": compiled.topology, "idle": idle, "hint": _SHARD[program.api]}
         findings.append(finding("TPU342", program.where, **facts))
+    return [*findings, *_whole_results(compiled), *_whole_state(compiled)]
+
+
+def _whole_results(compiled: Compiled) -> Iterator[Finding]:
+    """TPU345 for results that a constraint would split, and whose size does not divide (jax issue 26946)."""
+    partition, results = compiled.program.partition, compiled.summary.results
+    for split in partition.splits:
+        if split.name or split.bytes < WHOLE_BYTES:
+            continue
+        parts = zip(split.shape, split.parts(partition.mesh), strict=True)
+        uneven = next(
+            ((axis, size, n) for axis, (size, n) in enumerate(parts) if n > 1 and size % n), None
+        )
+        if uneven and any(each.dims == split.shape for each in results):
+            axis, size, count = uneven
+            reason = f"axis {axis}, of size {size:,}, cannot be split evenly into {count}"
+            yield _whole(split, reason, size, count)
+
+
+def _whole_state(compiled: Compiled) -> Iterator[Finding]:
+    """TPU345 for state that is not split as the rest of it is, and has no axis that could be."""
+    partition = compiled.program.partition
+    mesh = partition.mesh
+    state = [split for split in partition.splits if split.is_state]
+    counts = {n for split in state for n in split.parts(mesh) if n > 1}
+    held = {id(split): split.bytes / math.prod(split.parts(mesh)) for split in state}
+    least = max(WHOLE_BYTES, WHOLE_SHARE * sum(held.values()))
+    for split in state:
+        is_whole = held[id(split)] == split.bytes >= least
+        if is_whole and counts and all(size % n for size in split.shape for n in counts):
+            count = max(counts)
+            reason = f"none of its sizes is a multiple of {count}, into which the rest is split"
+            yield _whole(split, reason, max(split.shape), count)
+
+
+def _whole(split: Split, reason: str, size: int, count: int) -> Finding:
+    filled = f"{math.ceil(size / count) * count:,}"
+    facts = {"array": str(split), "reason": reason, "size": f"{size:,}", "filled": filled}
+    return finding("TPU345", split.place, **facts)
+
+
+def _gathered_for_a_part(compiled: Compiled) -> list[Finding]:
+    """TPU346 for arrays that every core gathers whole, and of which it keeps its own part."""
+    program, time = compiled.program, compiled.time
+    if time is None or program.partition is None:
+        return []
+    findings = []
+    for exchange in compiled.summary.exchanges:
+        took = seconds_of(exchange, compiled.topology)
+        if exchange.kept_in_part and took > GATHERED_SHARE * time.seconds:
+            facts = {
+                "size": scaled(exchange.bytes, "B"),
+                "axes": axes_of(exchange.members, program.partition.mesh),
+                "took": scaled(took, "s"),
+                "total": scaled(time.seconds, "s"),
+            }
+            findings.append(finding("TPU346", exchange.place or program.where, **facts))
     return findings
 
 
 def _what_pays_most(compiled: Compiled) -> list[Finding]:
-    """At most one of TPU305 to TPU307, by the compiler's figures; none for a toy, and none for evaluation."""
+    """One of TPU305 and TPU306 at most, by the compiler's figures; none for a toy or an evaluation."""
     program, summary, bound = compiled.program, compiled.summary, compiled.step.cost.roofline
     if bound is None or bound.seconds < TOY_SECONDS or program.mode == Mode.EVAL:
         return []
@@ -92,23 +189,7 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     if narrow and not (by_traffic and program.per_core_batch < _BLOCK):
         share = f"{summary.small_edge_share:.0%}"
         return [finding("TPU305", program.where, step=program.mode, share=share)]
-    if not by_traffic:
-        return []
-    hint = "Make fewer passes over large tensors, or make those smaller."
-    if program.per_core_batch < _BLOCK:
-        hint = "Take a larger batch per core, up to 128, and make fewer passes over large tensors."
-    return [
-        finding(
-            "TPU307",
-            program.where,
-            step=program.mode,
-            bytes=scaled(bound.bytes, "B"),
-            memory_time=scaled(bound.memory_seconds, "s"),
-            chip=f"a core of {compiled.chip.name}",
-            compute_time=scaled(bound.compute_seconds, "s"),
-            hint=hint,
-        )
-    ]
+    return []
 
 
 def _share_in_float32(program: Program) -> float:
@@ -192,19 +273,3 @@ def _padding(compiled: Compiled) -> list[Finding]:
             hint=hint,
         )
     ]
-
-
-def _tables(compiled: Compiled) -> list[Finding]:
-    """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
-    variables = [array for array in compiled.program.inputs if array.role == Role.VARIABLE]
-    limit = compiled.step.memory.available.value
-    facts = {"step": compiled.program.mode, "limit": memory(limit)}
-    findings = []
-    for table in variables:
-        slots = f"{table.name}/"
-        arrays = [array for array in variables if array is table or array.name.startswith(slots)]
-        size = sum(array.bytes for array in arrays)
-        if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
-            facts |= {"variable": table.name, "size": memory(size)}
-            findings.append(finding("TPU308", compiled.program.where, **facts))
-    return findings

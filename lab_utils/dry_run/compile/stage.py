@@ -13,13 +13,13 @@ from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.compile.figures import Compiled, add_figures, by_line, of_collectives
 from lab_utils.dry_run.compile.findings import findings_of, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private.process import CompilerMissing, Progress
+from lab_utils.dry_run.private.process import Progress
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Memory, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.session import Session, Skip, leaves_room
+from lab_utils.dry_run.session import Session, leaves_room
 from lab_utils.runtime import chips
 from lab_utils.runtime.chips import BadTopology
 
@@ -32,7 +32,7 @@ _OUT_OF_MEMORY = (
 
 
 def carry_out(session: Session) -> Generator[None, None, str]:
-    """Stage "compile"; returns its detail. Raises Skip where the compiler is not installed.
+    """Stage "compile"; returns its detail. Raises Unavailable where the compiler is not installed.
 
     Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
     where they leave room, else each when the one before it is done.
@@ -47,19 +47,16 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
             return _record(session, (finish or start(program))(session.say))
 
-        try:
-            for mode in session.modes_to_compile():
-                try:
-                    program = session.program(mode)
-                except (CannotLower, InputUnfit) as error:
-                    if mode is session.mode:
-                        raise
-                    outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
-                    continue
-                together = not outcomes or leaves_room(program)
-                outcomes.append(partial(outcome, program, start(program) if together else None))
-        except CompilerMissing as error:
-            raise Skip(f"cannot be checked here: {error}") from error
+        for mode in session.modes_to_compile():
+            try:
+                program = session.program(mode)
+            except CannotLower as error:
+                if mode is session.mode:
+                    raise
+                outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
+                continue
+            together = not outcomes or leaves_room(program)
+            outcomes.append(partial(outcome, program, start(program) if together else None))
         yield
         return ", ".join([finish_step() for finish_step in outcomes])
 
@@ -92,7 +89,7 @@ def compile_program(program: Program, topology: str) -> Compiled:
     Too little memory, or an op that the compiler refuses, is a finding of the result.
 
     Raises:
-        CompilerMissing: jax or libtpu is not installed here.
+        Unavailable: jax or libtpu is not installed here.
         BadTopology: libtpu does not know the topology, or it has not the program's number of cores.
         ChildFailed: the compiler's process ended without an answer.
     """

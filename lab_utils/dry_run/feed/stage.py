@@ -1,8 +1,9 @@
 """Stage 5: how fast the real input pipeline is on this machine, and whether that is fast enough.
 
 What it delivers is measured: it runs as it would on a TPU's host, except that nothing consumes its batches,
-which are counted and dropped. The rate is a measurement of one moment. What the TPU takes is an upper limit,
-from the roofline bound.
+which are counted and dropped. The rate is a measurement of one moment. What the TPU takes follows from the
+estimated time of the compiled step; where the compiler estimates none, it is an upper limit, from the
+roofline bound.
 """
 
 import math
@@ -19,8 +20,9 @@ import psutil
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
 from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
-from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Cost, Feed, Finding
+from lab_utils.dry_run.records import LEAST_STEP_SECONDS, CompiledStep, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.runtime import chips
 
 # When a measured rate is known: the share that it may be off, the parts that are compared, and Student's
@@ -44,11 +46,11 @@ def carry_out(session: Session) -> str:
         except NoBatches:
             session.add([rules.finding("TPU504", where)])
             return "no batch"
-        except elsewhere.Elsewhere:
+        except Unavailable:
             raise
         except Exception as error:  # whatever the learner's pipeline raises is the result
             if reason := elsewhere.reason(error):
-                raise elsewhere.Elsewhere(reason) from error
+                raise Unavailable(reason) from error
             failed_at, name = place(error) or where, type(error).__name__
             session.add(
                 [rules.finding("TPU503", failed_at, message=without_stacks(error), error=name)]
@@ -56,50 +58,57 @@ def carry_out(session: Session) -> str:
             return "the input pipeline failed"
     session.feed = feed
     try:
-        costs = (step.cost for step in session.compiled if step.mode is session.mode)
-        demand = required_rate(next(costs, Cost()), session.topology)
+        steps = (step for step in session.compiled if step.mode is session.mode)
+        demand = required_rate(next(steps, None), session.topology)
         session.add(compare(feed, idle, demand, where))
     except Skip as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
     return f"measured for {scaled(duration, 's')}"
 
 
-def required_rate(cost: Cost, topology: str) -> float:
-    """Examples/s that the cores of one host of `topology` take at most, by `cost` of the compiled step.
+def required_rate(step: CompiledStep | None, topology: str) -> Figure:
+    """Examples/s that the cores of one host of `topology` take in a compiled step, as estimated.
+
+    At most, by the roofline bound, where the compiler estimates no time.
 
     Raises:
-        Skip: the step was not compiled, or its bound is shorter than any step.
+        Skip: the step was not compiled, or is shorter than what the host does for any step.
     """
-    if cost.step_seconds is None:
+    if step is None or step.cost.step_seconds is None:
         raise Skip("the step was not compiled.")
-    least = cost.step_seconds.value
-    if least < LEAST_STEP_SECONDS:
+    cost, name = step.cost, "required rate of one host's cores"
+    time, rate = cost.estimated_seconds or cost.step_seconds, cost.estimated_rate
+    if time.value < LEAST_STEP_SECONDS:
+        of = "estimated time" if cost.estimated_seconds else "roofline bound"
         raise Skip(
-            f"the roofline bound of {scaled(least, 's')} is less than what any step costs "
-            "in addition to its FLOPs and HBM traffic."
+            f"the {of} of {scaled(time.value, 's')} is less than what the host does for any step "
+            "(dispatch, infeed)."
         )
-    return cost.examples_per_second.value * chips.cores_per_host(topology)
+    cores = min(chips.cores_per_host(topology), step.cores or chips.cores(topology))
+    if rate is not None:
+        return Figure(f"{name}, estimated", rate.value * cores, "examples/s", Kind.ESTIMATED)
+    most = cost.examples_per_second.value * cores
+    return Figure(f"{name}, at most", most, "examples/s", Kind.DERIVED)
 
 
-def compare(feed: Feed, idle_cores: float, demand: float, where: Place) -> list[Finding]:
-    """Sets the measured rate against `required`, the most examples/s that the cores of one host take.
+def compare(feed: Feed, idle_cores: float, demand: Figure, where: Place) -> list[Finding]:
+    """Sets the measured rate against `demand`, the examples/s that the cores of one host take.
 
     `idle_cores` of this machine were left. The figures that follow go into `feed`. A slow pipeline is a
     warning only where it would be slow on any host, as it keeps to one core; else it says what this machine
     is, and is a note.
     """
     rate, used = feed.examples_per_second.value, feed.host_cores.value
-    times = demand / rate
+    times = demand.value / rate
     cores_needed = used * times
-    feed.required = Figure(
-        "required rate of one host's cores, at most", demand, "examples/s", Kind.DERIVED
-    )
+    feed.required = demand
     feed.host_cores_needed = Figure(
         "host cores like these to deliver it", cores_needed, "cores", Kind.DERIVED
     )
     if times <= 1:
         return []
-    facts = {"rate": rounded(rate), "demand": rounded(demand)}
+    about = "about" if demand.kind is Kind.ESTIMATED else "at most"
+    facts = {"rate": rounded(rate), "demand": f"{about} {rounded(demand.value)}"}
     if used <= _ONE_CORE and idle_cores >= 0.5:
         facts |= {"used": rounded(used), "idle": rounded(idle_cores)}
         facts["machine"] = int(feed.machine_cores.value)

@@ -72,7 +72,7 @@ class Feed:
 
         Raises:
             tf.errors.OpError: what reading the data raised.
-            Elsewhere: this machine cannot read them.
+            Unavailable: this machine cannot read them.
         """
         with (
             _tpu_estimator.tpu_system(self._cores),

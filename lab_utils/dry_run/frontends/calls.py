@@ -62,6 +62,7 @@ class Recording:
         other_program: a program of Python that it was about to start, and the line.
         imports_jax: it has imported JAX.
         without_estimators: why TensorFlow, which it has imported, has no Estimators here; "" where it has.
+        traced_only: where it takes gradients in what JAX traces, if it calls no step that trains.
         on_call: is called at each call.
     """
 
@@ -80,6 +81,7 @@ class Recording:
     other_program: str = ""
     imports_jax: bool = False
     without_estimators: str = ""
+    traced_only: Place = NOWHERE
     on_call: Callable[[], None] = lambda: None
 
     @property
@@ -117,7 +119,8 @@ class Recording:
             self.calls.append(self.step.name)
             self.trained_at = self.step.called_at
             others = (step for step in steps.found if step is not self.step)
-            self.later_trainings = [f"{step}" for step in others if step.computes_gradients]
+            trainings = [f"{step}" for step in others if step.computes_gradients]
+            self.later_trainings = list(dict.fromkeys(trainings))
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""

@@ -1,8 +1,7 @@
-"""What of a dataset no TPU accepts, and the line of the mapped function that brings it in."""
+"""Finds what no TPU accepts of a dataset, and the line of the mapped function that brings it in."""
 
 import itertools
 import math
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,14 +10,17 @@ import numpy as np
 from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding, some
-from lab_utils.dry_run.trace.blame import STRINGS, UNKNOWN_SIZES, Fault, within
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.blame import (
+    STRINGS,
+    UNKNOWN_SIZES,
+    Fault,
+    names_of_strings,
+    within,
+)
 from lab_utils.estimator import tf
-
-ARGUMENTS = ("feature", "label", "label/weight")  # the parts of an element, in their order
 
 
 def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -97,23 +99,6 @@ def _arrays(data: Any) -> Any:
     return data.to_numpy() if hasattr(data, "to_numpy") else data
 
 
-# Datasets with the batches of the one behind them, though perhaps in another order or more than once.
-_SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Shuffle)\w*Dataset")
-
-
-def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
-    """Examples of a last, shorter batch of a dataset; 0 where there is none, None where it is not known."""
-    if all(spec.shape.rank and spec.shape[0] is not None for spec in _specs(dataset)):
-        return 0
-    while _SAME_BATCHES.match(type(dataset).__name__):
-        (dataset,) = _tensorflow.inputs_of_dataset(dataset)
-    sources = _tensorflow.inputs_of_dataset(dataset)
-    size, _ = _tensorflow.batches_of_dataset(dataset)
-    if size is None or len(sources) != 1 or (count := int(sources[0].cardinality())) < 0:
-        return None
-    return count % size if count > size else 0
-
-
 def share_of(batch: int, cores: int) -> int:
     """The most examples of a batch that tf.distribute gives to one of `cores` cores."""
     return math.ceil(batch / cores)
@@ -148,27 +133,15 @@ def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
     if dataset is None:
         return None
     if has(dataset, STRINGS):
-        source = origin(dataset, STRINGS) or where
-        return finding("TPU119", source, source=f"the dataset ({_names_of_strings(dataset)})")
+        names = names_of_strings(dataset.element_spec)
+        source = f"the dataset ({names})"
+        return finding("TPU119", origin(dataset, STRINGS) or where, source=source)
     composite = tf.RaggedTensorSpec, tf.SparseTensorSpec
     if any(isinstance(spec, composite) for spec in _specs(dataset)):
         return finding("TPU128", where, source="the dataset")
     if has(dataset, UNKNOWN_SIZES):
         return finding("TPU102", origin(dataset, UNKNOWN_SIZES) or where)
     return None
-
-
-def _names_of_strings(dataset: tf.data.Dataset) -> str:
-    """The names of a dataset's strings: "feature/text" of a dict, else the tensor's place in the tuple."""
-    spec = dataset.element_spec
-    parts = spec if isinstance(spec, tuple) else (spec,)
-    names = [
-        name
-        for role, part in zip(ARGUMENTS, parts, strict=False)
-        for name, leaf in zip(leaf_names(role, part), tf.nest.flatten(part), strict=True)
-        if getattr(leaf, "dtype", None) == tf.string
-    ]
-    return some(names)
 
 
 def has(dataset: Any, fault: Fault, batched: bool = True) -> bool:

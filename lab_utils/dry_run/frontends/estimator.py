@@ -12,7 +12,7 @@ from lab_utils.dry_run.facts import EstimatorFacts
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -151,7 +151,7 @@ class _StepGraph:
                 self.feed = Feed(twin, self.input_fn, key, self.cores)
                 with tf.Graph().as_default(), fixed_seeds(twin.config.tf_random_seed):
                     self.step = _step(twin, key, self.feed, self.cores)
-            except (CannotLower, InputUnfit):
+            except CannotLower:
                 raise
             except Exception as error:  # whatever the user's functions raise is the step's fault
                 raise CannotLower(told(error), where=place(error)) from error

@@ -38,12 +38,19 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
         session(self, "", graph, config)
 
     asked = functools.partial(note_address, calls)
+    make_config = tpu.RunConfig.__init__
+
+    def noting_config(self, *arguments, **options):
+        make_config(self, *arguments, **options)
+        self.made_at = caller()  # of any file; an Estimator keeps a copy of it
+
     stand_ins = _methods(calls)
     for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
         for name in stand_ins.keys() & vars(owner).keys():
             replace(owner, name, stand_ins[name])
     for module in (tf.estimator, v1.estimator):
         replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
+    replace(tpu.RunConfig, "__init__", noting_config)
     replace(v1.Session, "__init__", open_here)
     replace(v1.Session, "reset", _nothing)
     for module in (tf.train, v1.train):

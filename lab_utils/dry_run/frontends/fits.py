@@ -8,13 +8,13 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common.source import NOWHERE
-from lab_utils.dry_run.frontends import keras_jax_lines, keras_jax_runs
+from lab_utils.dry_run.frontends import keras_jax_runs, keras_lines
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.frontends.scope import Scope
 
 # Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
-# arguments of fit.
+# arguments of fit; of a loop, whether the call stands in a tf.function, as "is_compiled".
 Note = Callable[..., None]
 
 _TF_KERAS = (
@@ -48,12 +48,12 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             if keras.backend.backend() == "jax":
                 keras_jax_runs.prepare(keras, cores, stack)
             else:
-                keras_jax_lines.note(keras, stack)
+                keras_lines.note(keras, stack)
 
         def imported_tensorflow(_: ModuleType) -> None:
             if tf_keras := _strategies(cores, note, scope, stack):
                 replace(tf_keras.Model, tf_keras)
-                keras_jax_lines.note(tf_keras, stack)
+                keras_lines.note(tf_keras, stack)
 
         # Keras 3 reads its backend when it is imported, which the program may choose before.
         stack.enter_context(on_import({"tensorflow": imported_tensorflow, "keras": imported}))

@@ -21,6 +21,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.blame import ARGUMENTS
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
@@ -75,6 +76,8 @@ class StepWorkload(Workload):
         """Findings where the model is made outside of its scope, or its batches do not fit a step."""
         outside, where = self.observed.outside, self.feed_place
         findings = [finding("TPU230", outside)] if outside else []
+        if not self.observed.fit.get("is_compiled", True):
+            findings.append(finding("TPU234", where))
         if unfit := datasets.unfit(self.dataset, where):
             findings.append(unfit)
         elif self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
@@ -115,7 +118,7 @@ class StepWorkload(Workload):
         with _tensorflow.eager():
             names = [
                 leaf
-                for role, spec in zip(datasets.ARGUMENTS, specs, strict=False)
+                for role, spec in zip(ARGUMENTS, specs, strict=False)
                 for leaf in leaf_names(role, spec)
             ]
             captures = list(traced.graph.captures)

@@ -6,9 +6,11 @@ and nothing runs. The compiler works in the child process, as for every other pr
 
 import math
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,7 +29,16 @@ from lab_utils.dry_run.lower.errors import (
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Api, Comparison, Input, Output, Partition, Program, Role
+from lab_utils.dry_run.program import (
+    Api,
+    Comparison,
+    Input,
+    Output,
+    Partition,
+    Program,
+    Role,
+    Split,
+)
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.read import mapped as read_mapped
 from lab_utils.dry_run.records import Finding, Mode
@@ -37,12 +48,25 @@ from lab_utils.runtime import chips
 
 _BRANCH = (
     "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
-    "as static arguments; keep NumPy out of the step; split only axes whose size is a multiple of their "
-    "mesh axis."
+    "and flags as static arguments (static_argnames); keep NumPy out of the step; split only axes whose "
+    "size is a multiple of their mesh axis."
 )
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
-    "jnp.mean; jnp.nonzero and jnp.unique take size=."
+    "jnp.mean; jnp.nonzero, jnp.unique and jnp.compress take size=."
+)
+_SIZED = (
+    "compress",
+    "extract",
+)  # functions of jax.numpy that JAX ends with an error about truth values
+_LEAK = (
+    "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not in "
+    "a generator of random numbers. Draw them before jax.lax.cond or keras.ops.cond, and hand them to the "
+    "branches."
+)
+_BLOCK = (
+    "Give each pl.BlockSpec a shape whose last two sizes are multiples of 8 and 128, or those of the whole "
+    "array: pad the array where they do not divide it."
 )
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
@@ -93,6 +117,7 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
+    _kept = "Return the value from the function that computes it, in place of keeping it elsewhere."
 
     def __init__(
         self,
@@ -139,7 +164,7 @@ class JaxWorkload(Workload):
         if not is_known or len(recorded.given) != len(jaxpr.outvars):
             return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
-        numbers = jax_calls.leaf_numbers(leaves, len(jaxpr.invars)) or {}
+        numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
         return pairs, {numbers[n] for n in recorded.new if n in numbers}
 
@@ -171,12 +196,14 @@ class JaxWorkload(Workload):
         new = {number for number in new - held if not _is_key(variables[number].aval)}
         return new or _batch(traced.jaxpr.jaxpr, held)
 
+    @property
+    def _precision(self) -> str | None:
+        """Of matmuls, as jax.default_matmul_precision has it where the step is called."""
+        return self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
+
     def _traced(self, step: Callable, call: tuple) -> Any:
-        precision = (
-            self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
-        )
         try:
-            with jax.default_matmul_precision(precision):
+            with jax.default_matmul_precision(self._precision):
                 traced = jax_calls.trace(step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
@@ -188,13 +215,22 @@ class JaxWorkload(Workload):
                     only_here=True,
                 ) from error
             raise self._refusal(error) from error
+        if (aval := _jax.leaked(traced)) is not None:
+            raise self._of_another_trace(aval)
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
+        if leaked := _jax.leak(traced):
+            error, made_at = leaked
+            raise NotJax(error, made_at or self.where, _LEAK)
         if not _jax.computes(traced.jaxpr.jaxpr):
             if jax_calls.loses_updates(step, call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
+
+    def _of_another_trace(self, aval: Any) -> CannotLower:
+        what = f"the step uses a value ({aval.str_short()}) that JAX traced in another function."
+        return NotJax(jax.errors.UnexpectedTracerError(what), self.where, self._kept)
 
     def _refusal(self, error: Exception) -> CannotLower:
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
@@ -205,7 +241,11 @@ class JaxWorkload(Workload):
             hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
             hint = hint.replace(": Otherwise compute", ": compute")
             return NotJax(error, self._line_of(name) or self.where, hint)
+        if "block shape" in str(error):
+            return NotJax(error, self.where, _BLOCK)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
+        called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+        boolean |= not called.isdisjoint(_SIZED)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
@@ -278,6 +318,7 @@ class JaxWorkload(Workload):
                 mesh,
                 [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
+                _splits(arguments, jaxpr, state, self.where),
             ),
             left_out=self._left_out(jaxpr),
         )
@@ -305,15 +346,20 @@ class JaxWorkload(Workload):
             Incomparable: it cannot be run here.
         """
         step, whole = self._first_call()
-        traced, roles = self._traces[0], jax_cores.Roles(self.state, self.batch)
+        traced = self._traces[0]
+        leaves = jax.tree.leaves(whole)
+        numbers = jax_calls.leaf_numbers(leaves, traced.jaxpr.jaxpr.invars) or {}
+        shardings = {n: getattr(leaves[leaf], "sharding", None) for leaf, n in numbers.items()}
+        roles = jax_cores.Roles(self.state, self.batch, {} if self.is_pmap else shardings)
 
         def trace(_: Any, arguments: tuple) -> Any:
             args, kwargs = arguments
             return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
 
-        return jax_cores.comparison(
+        comparison = jax_cores.comparison(
             step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
         )
+        return replace(comparison, is_loop=bool(self.recorded and self.recorded.is_loop))
 
     def _mapper(self, jaxpr: Any) -> str:
         if "shard_map" not in read_jaxpr.primitives(jaxpr):
@@ -347,6 +393,21 @@ class JaxWorkload(Workload):
                 "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
             )
         return " ".join(sentences)
+
+
+def _splits(
+    arguments: list[_jax.Argument], jaxpr: Any, state: set[str], where: Place
+) -> list[Split]:
+    """How the arguments and the constraints of a step split arrays."""
+    splits = [
+        Split(item.name, item.shape, item.dtype, item.spec or (), where, item.name in state)
+        for item in arguments
+    ]
+    for equation, spec in _jax.constraints(jaxpr):
+        array = equation.outvars[0].aval
+        place = _jax.place(equation) or where
+        splits.append(Split("", tuple(array.shape), str(array.dtype), spec, place))
+    return splits
 
 
 def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:

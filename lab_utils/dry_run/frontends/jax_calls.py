@@ -200,19 +200,24 @@ def _zeros(shape: Any) -> Any:
     return jax.numpy.zeros(shape.shape, shape.dtype)
 
 
-def leaf_numbers(leaves: list[Any], count: int) -> dict[int, int] | None:
+def leaf_numbers(leaves: list[Any], variables: list[Any]) -> dict[int, int] | None:
     """By the number of a call's leaf that of the array that JAX traces; None where it is not known.
 
-    `count` is how many it traces: all leaves, or those that are arrays, or arrays and numbers.
+    `variables` are what a jaxpr takes: all leaves, or those that are arrays, or arrays and numbers. Flax NNX
+    hands over once what two arguments share, as a model and its optimizer do: the first of the leaves counts.
     """
 
     def may_be(leaf: Any) -> bool:
         return is_array(leaf) or isinstance(leaf, int | float | complex)
 
-    for kept in (lambda leaf: True, is_array, may_be):
-        numbers = [n for n, leaf in enumerate(leaves) if kept(leaf)]
-        if len(numbers) == count:
-            return {leaf: number for number, leaf in enumerate(numbers)}
+    firsts = {id(leaf): n for n, leaf in reversed(list(enumerate(leaves))) if is_array(leaf)}
+    shared = [n for n, leaf in enumerate(leaves) if is_array(leaf) and firsts[id(leaf)] != n]
+    shapes = [variable.aval.shape for variable in variables]
+    for left_out in ([], shared):
+        for kept in (lambda leaf: True, is_array, may_be):
+            numbers = [n for n, leaf in enumerate(leaves) if kept(leaf) and n not in left_out]
+            if [np.shape(leaves[n]) for n in numbers] == shapes:
+                return {leaf: number for number, leaf in enumerate(numbers)}
     return None
 
 

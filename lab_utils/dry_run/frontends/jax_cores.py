@@ -4,8 +4,9 @@ XLA splits a step with shardings by itself, so that it computes the same on any 
 or jax.shard_map maps joins the cores by hand: one core with the whole batch says what is right.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -27,10 +28,14 @@ class Incomparable(CannotLower):
 
 @dataclass(frozen=True)
 class Roles:
-    """What a step's arrays are: pairs of state (argument, result), and the numbers of those with examples."""
+    """What a step's arrays are: pairs of state (argument, result), and the numbers of those with examples.
+
+    `shardings` are those that arguments are given with, by their numbers.
+    """
 
     state: list[tuple[int, int]]
     batch: set[int]
+    shardings: Mapping[int, Any] = field(default_factory=dict)
 
 
 def comparison(
@@ -70,8 +75,8 @@ def comparison(
             "only shapes of its arguments were given, or examples that are all alike"
         )
     values = _made_up(values, roles)
-    many, one = _exported(traced, values), None
-    devices = _jax.devices_of(traced)
+    many, one = _exported(traced, values, roles.shardings), None
+    devices = max(many.cores, _jax.devices_of(traced))
     if splits is not None and devices > 1:
         if is_pmap:
             whole = [
@@ -97,7 +102,7 @@ def comparison(
         slots=_slots(
             traced, roles, copies(call, jaxpr, roles.state, is_pmap=is_pmap), is_pmap=is_pmap
         ),
-        losses=_losses(traced, roles),
+        losses=_losses(traced, roles, devices),
         is_mapped=is_pmap,
         maps=splits is not None,
         has_values=has_values,
@@ -114,7 +119,7 @@ def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bo
     if not is_pmap:
         return set()
     leaves = jax.tree.leaves(call)
-    numbers = leaf_numbers(leaves, len(jaxpr.invars)) or {}
+    numbers = leaf_numbers(leaves, jaxpr.invars) or {}
     alike = {number for leaf, number in numbers.items() if _rows_are_alike(leaves[leaf])}
     return alike | {argument for argument, _ in state}
 
@@ -130,7 +135,7 @@ def _rows_are_alike(value: Any) -> bool:
 
 def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
     leaves = jax.tree.leaves(call)
-    numbers = leaf_numbers(leaves, len(jaxpr.invars))
+    numbers = leaf_numbers(leaves, jaxpr.invars)
     if numbers is None:
         raise Incomparable("which of its arguments are arrays could not be told")
     return leaves, numbers
@@ -219,9 +224,11 @@ def _plain(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def _exported(traced: Any, values: list[np.ndarray]) -> Exported:
+def _exported(
+    traced: Any, values: list[np.ndarray], shardings: Mapping[int, Any] = MappingProxyType({})
+) -> Exported:
     try:
-        blob, mesh = _jax.exported(traced)
+        blob, mesh = _jax.exported(traced, shardings)
     except Exception as error:  # it calls the host, or an op has no lowering for a CPU
         lines = str(error).splitlines() or [type(error).__name__]
         raise Incomparable(f"JAX cannot export it for this machine: {lines[0]:.200}") from error
@@ -252,7 +259,7 @@ def _slots(traced: Any, roles: Roles, copies: set[int], *, is_pmap: bool) -> lis
     ]
 
 
-def _losses(traced: Any, roles: Roles) -> list[tuple[int, str]]:
+def _losses(traced: Any, roles: Roles, devices: int) -> list[tuple[int, str]]:
     """Results that are the loss: single floats of that name, or the only one; numbers and names."""
     taken = {result for _, result in roles.state}
     variables, names = traced.jaxpr.jaxpr.outvars, _jax.result_names(traced)
@@ -260,7 +267,7 @@ def _losses(traced: Any, roles: Roles) -> list[tuple[int, str]]:
         (n, names[n])
         for n, variable in enumerate(variables)
         if n not in taken and _is_float(variable) and len(variable.aval.shape) < 2
-        and variable.aval.size <= _jax.devices_of(traced)
+        and variable.aval.size <= devices
     ]  # fmt: skip
     named = [(n, name) for n, name in single if "loss" in name.lower()]
     return named or (single if len(single) == 1 else [])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from unittest import mock
 
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 
@@ -31,9 +31,12 @@ CALLS = (
 _MAKERS = {
     "jax": ("jit", "pmap", "shard_map"),
     "jax.experimental.pjit": ("pjit",),
+    "jax.lax": ("scan",),
     "flax.nnx": ("jit", "pmap"),
     "equinox": ("filter_jit", "filter_pmap"),
 }
+# Of jax.lax: called outside of jax.jit, it compiles its body, which may be a step.
+_LOOP = "scan"
 # What Keras makes for predict and evaluate trains nothing; fit is stopped by itself (fits.py).
 _OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
 _GRADIENTS = ("grad", "value_and_grad")  # of jax, called where nothing is compiled
@@ -75,6 +78,11 @@ class Step:
     given: list[Any] = field(default_factory=list, repr=False)  # the results of the last call
 
     @property
+    def is_loop(self) -> bool:
+        """Whether it is a scan, with all its rounds: the next one may be of another body."""
+        return isinstance(self.function, _Loop)
+
+    @property
     def name(self) -> str:
         """As the program calls it."""
         return self.where.function or getattr(self.function, "__name__", "step")
@@ -98,6 +106,9 @@ class Steps:
     found: list[Step] = field(default_factory=list)
     others: list[Step] = field(default_factory=list)  # that were carried out
     depth: int = 0  # of calls that JAX or Flax make while they carry out one of the program's
+    within: Place = (
+        NOWHERE  # where gradients are taken in what JAX traces, and no function of `found` does
+    )
 
     def chosen(self) -> Step | None:
         """The step to judge; None where the program called none.
@@ -109,6 +120,7 @@ class Steps:
             return self._by_name()
         candidates = [step for step in self.found if step.computes_gradients]
         candidates = [s for s in candidates if s.is_jitted] or candidates or self.found
+        candidates = list({step.where: step for step in reversed(candidates)}.values())[::-1]
         if len(candidates) > 1:
             candidates = [step for step in candidates if step.pairs] or candidates
         if len(candidates) < 2:
@@ -136,14 +148,18 @@ class Steps:
 
         leaves = jax.tree.leaves((args, kwargs))
         if self.depth or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            if not self.depth and not is_jitted:
+                self.within = self.within or caller()
             return function(*args, **kwargs)
         with self._within():
             kind = self._kind(jax_calls, function, args, kwargs, is_jitted)
+            if kind is None and isinstance(function, _Loop):  # a new one in each call
+                return function(*args, **kwargs)
             if kind is None:
                 return self._carried_out(jax_calls, function, args, kwargs, leaves)
-            step = self._step(function, is_jitted)
+            step = self._step(function, jax.tree.structure((args, kwargs)), is_jitted)
             self._note(step, args, kwargs, leaves)
-            if len(step.calls) >= CALLS or not kind:
+            if step.is_loop or len(step.calls) >= CALLS or not kind:
                 self.end(step)
             try:
                 results = jax_calls.stand_ins(function, args, kwargs)
@@ -177,11 +193,17 @@ class Steps:
         except Exception:  # the call itself will raise it
             return None
 
-    def _step(self, function: Any, is_jitted: bool) -> Step:
-        """The step of that function; programs make a new function of the same line in each round."""
+    def _step(self, function: Any, structure: Any, is_jitted: bool) -> Step:
+        """The step of that function; programs make a new function of the same line in each round.
+
+        One that takes another structure is another step, as of a function that makes one for each optimizer.
+        """
+        import jax
+
         where = place(function) or caller()
         for step in self.found:
-            if step.function is function or step.where == where:
+            alike = step.where == where and jax.tree.structure(step.calls[0]) == structure
+            if step.function is function or alike:
                 return step
         self.found.append(Step(function, where, caller(), is_jitted))
         return self.found[-1]
@@ -221,6 +243,9 @@ class Steps:
         pairs = _pairs(leaves, step.given)
         if len(step.calls) == 1:
             step.pairs, step.new = pairs, _new(leaves, first, pairs)
+        if not pairs:  # objects that two arguments share stay so
+            step.calls.append((args, kwargs))
+            return
         whole = [first[n] if n in pairs else leaf for n, leaf in enumerate(leaves)]
         step.calls.append(jax.tree.unflatten(structure, whole))
 
@@ -278,8 +303,9 @@ def watch(name: str, module: types.ModuleType, steps: Steps, stack: ExitStack) -
 
     def replace(each: str, *, is_jitted: bool) -> None:
         if hasattr(module, each):
-            maker = _maker(getattr(module, each), steps, watching, is_jitted)
-            stack.enter_context(mock.patch.object(module, each, maker))
+            make = _loop if each == _LOOP else _maker
+            made = make(getattr(module, each), steps, watching, is_jitted)
+            stack.enter_context(mock.patch.object(module, each, made))
 
     for each in _MAKERS[name]:
         replace(each, is_jitted=True)
@@ -303,6 +329,28 @@ def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) 
     return made
 
 
+def _loop(scan: Callable, steps: Steps, watching: list[bool], is_jitted: bool) -> Callable:
+    """As jax.lax.scan, each call of which is one of a function of the carry and of what is scanned."""
+
+    @functools.wraps(scan)
+    def called(f: Callable, init: Any, xs: Any = None, *args: Any, **kwargs: Any) -> Any:
+        loop = _Loop(f, lambda carry, x: scan(f, carry, x, *args, **kwargs))
+        return steps.call(loop, (init, xs), {}, is_jitted=is_jitted) if watching else loop(init, xs)
+
+    return called
+
+
+class _Loop:
+    """A scan as a function of what its body `f` takes."""
+
+    def __init__(self, f: Callable, scan: Callable) -> None:
+        functools.update_wrapper(self, f)
+        self._scan = scan
+
+    def __call__(self, carry: Any, x: Any) -> Any:
+        return self._scan(carry, x)
+
+
 class _Watched:
     """A function that JAX made, in all else as it is."""
 
@@ -319,5 +367,51 @@ class _Watched:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """As the function's own; what is compiled of it is watched, too."""
+        return _Lowered(self, args, kwargs, lambda: self._function.lower(*args, **kwargs))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
+
+
+class _Lowered:
+    """What a watched function lowers to, or that compiled: made when the program asks for more than calls."""
+
+    def __init__(
+        self, watched: _Watched, args: tuple, kwargs: dict, make: Callable[[], Any]
+    ) -> None:
+        self._watched, self._args, self._kwargs, self._make = watched, args, kwargs, make
+
+    @functools.cached_property
+    def _made(self) -> Any:
+        with self._watched._steps._within():
+            return self._make()
+
+    def compile(self, *args: Any, **kwargs: Any) -> "_Lowered":
+        """As jax.stages.Lowered has it; nothing is compiled for a program that only calls it."""
+        make = functools.partial(self._compiled, args, kwargs)
+        return _Lowered(self._watched, self._args, self._kwargs, make)
+
+    def _compiled(self, args: tuple, kwargs: dict) -> Any:
+        return self._made.compile(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A compiled function takes all arguments but those that are static."""
+        whole = list(args)
+        for number, lowered in enumerate(self._args):
+            if len(whole) < len(self._args) and _is_static(lowered):
+                whole.insert(number, lowered)
+        static = {name: each for name, each in self._kwargs.items() if _is_static(each)}
+        return self._watched(*whole, **static | kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+
+def _is_static(argument: Any) -> bool:
+    """Whether an argument of a function that was lowered may be a static one: it holds no array."""
+    import jax
+
+    leaves = jax.tree.leaves(argument)
+    return bool(leaves) and not any(hasattr(leaf, "shape") for leaf in leaves)

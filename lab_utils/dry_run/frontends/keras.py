@@ -4,9 +4,12 @@ import sys
 from typing import Any
 
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import keras_jax_lines
+from lab_utils.dry_run.frontends import keras_lines
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf
 
 
@@ -38,6 +41,13 @@ class KerasWorkload(StepWorkload):
         # Keras 3 wraps them.
         return [v if isinstance(v, tf.Variable) else v.value for v in variables] or None
 
+    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
+        """What the step's batches tell; and a finding where Keras is to compile the step by itself."""
+        findings, left_out = super().read(traces, cores)
+        if getattr(self.model, "jit_compile", None) is True:
+            findings.append(finding("TPU235", self.feed_place))
+        return findings, left_out
+
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The model's train_step, traced as TPUStrategy would run it.
 
@@ -52,5 +62,5 @@ class KerasWorkload(StepWorkload):
             results = model.train_step(data if is_tuple else data[0])
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-        with keras_jax_lines.shown(sys.modules[self._package]):
+        with keras_lines.shown(sys.modules[self._package]):
             return trace_step(step, self.specs(cores, batch), cores)

@@ -20,7 +20,7 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
-from lab_utils.dry_run.frontends import keras_jax_lines as lines
+from lab_utils.dry_run.frontends import keras_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
@@ -45,6 +45,11 @@ _PYTHON = (
 )
 
 
+_OF_STEP = (
+    "While fit trains on JAX, the variables of a metric reach compute_loss and compute_metrics only. Make "
+    "the metric in __init__, and update it in compute_loss of the model, not in call."
+)
+
 # Of a message of JAX: lines on which of Keras' functions was traced.
 _OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
 
@@ -59,6 +64,11 @@ class KerasJaxWorkload(JaxWorkload):
     """
 
     backend = "JAX"
+    _kept = (
+        "A layer keeps what it computes when it is built, as Normalization(mean=...) does, and fit builds it "
+        "within a function that JAX traces. Build the model before fit: begin it with keras.Input(shape), or "
+        "call model.build."
+    )
 
     def __init__(
         self, model: Any, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -81,6 +91,10 @@ class KerasJaxWorkload(JaxWorkload):
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError, LookupError) as error:
             raise TypeError(f"fit does not take these data: {error}") from error
+
+    @property
+    def _precision(self) -> str | None:
+        return self.data.precision
 
     @property
     def feed_place(self) -> Place:
@@ -185,7 +199,9 @@ class KerasJaxWorkload(JaxWorkload):
         """
         whole = [variable for part in self._state for variable in part]
         values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
-        roles = jax_cores.Roles(self.state, self.batch)
+        arguments = jax.tree.leaves(self.calls[0][1])
+        shardings = {number: each.sharding for number, each in enumerate(arguments)}
+        roles = jax_cores.Roles(self.state, self.batch, shardings)
 
         def trace(step: Any, call: tuple) -> Any:
             with self._as_in_fit():
@@ -228,7 +244,9 @@ class KerasJaxWorkload(JaxWorkload):
             raise InputUnfit("the batch holds strings")
         calls = self.calls
         self._check_layouts()
-        with self._as_in_fit(), effects.noted() as self._effects:
+        variables = [variable for part in self._state for variable in part]
+        kept = _keras.without_values(variables if self.data.is_pipeline else [])
+        with self._as_in_fit(), kept, effects.noted() as self._effects:
             return [self._traced(*call) for call in calls]
 
     def _check_layouts(self) -> None:
@@ -273,7 +291,8 @@ class KerasJaxWorkload(JaxWorkload):
         if process.newer_jax() or "not found for platform tpu" in str(error):
             return super()._refusal(error)
         of_jax = type(error).__module__.startswith("jax")
-        refused = NotJax(error, self.where, _PYTHON if of_jax else _PLAIN)
+        hint = _OF_STEP if _keras.lacks_value(error) else _PYTHON if of_jax else _PLAIN
+        refused = NotJax(error, self.where, hint)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 
@@ -283,7 +302,7 @@ class KerasJaxWorkload(JaxWorkload):
         try:
             findings += self._of_model(cores)
             of_jaxpr, _ = super().read(traces, cores)
-        except (CannotLower, InputUnfit) as error:
+        except CannotLower as error:
             refused = error.finding() if isinstance(error, CannotLower) else None
             if not findings and not refused:
                 raise

@@ -4,17 +4,17 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
-from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.frontends.jax_calls import FEW
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import keras as _keras
+from lab_utils.dry_run.unavailable import Unavailable
 
 _MOST_IN_32_BITS = 2**31 - 1
 _NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
@@ -30,6 +30,7 @@ class FitData:
         distribution: the keras.distribution that was set at the call.
         is_pipeline: they are read batch by batch; else they are one batch.
         keeps_one_copy: the program was run with one copy of each variable, whatever its layout.
+        precision: of matmuls, as jax.default_matmul_precision has it at the call.
     """
 
     x: Any
@@ -43,6 +44,7 @@ class FitData:
     distribution: Any = None
     is_pipeline: bool = True
     keeps_one_copy: bool = False
+    precision: str | None = field(default_factory=lambda: jax.config.jax_default_matmul_precision)
 
     @classmethod
     def of(cls, data: Any, distribution: Any) -> "FitData":
@@ -142,11 +144,11 @@ class FitData:
         """The examples of each batch of an epoch, as it is read.
 
         Raises:
-            Elsewhere: they came from a generator, which has come to its end.
+            Unavailable: they came from a generator, which has come to its end.
         """
         yield from map(size_of, self)
         if hasattr(self.x, "__next__"):
-            raise Elsewhere("the generator came to its end, and can be read once only")
+            raise Unavailable("the generator came to its end, and can be read once only")
 
     @cached_property
     def rest(self) -> int | None:
@@ -160,7 +162,7 @@ class FitData:
             return self._rest_of(self.x[count - 1]) if count else None
         if hasattr(self.x, "element_spec"):
             try:
-                from lab_utils.dry_run.frontends.datasets import rest_of_dataset
+                from lab_utils.dry_run.read.inputs import rest_of_dataset
             except (
                 ImportError
             ):  # a TensorFlow that lab_utils.estimator was not made for, or without tf-keras

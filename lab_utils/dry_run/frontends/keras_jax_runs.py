@@ -4,7 +4,7 @@ import contextlib
 import types
 from typing import Any
 
-from lab_utils.dry_run.frontends import keras_jax_lines
+from lab_utils.dry_run.frontends import keras_lines
 
 
 def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) -> None:
@@ -20,7 +20,7 @@ def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) ->
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", cores)
     stack.enter_context(_keras.one_copy())
-    keras_jax_lines.note(keras, stack)
+    keras_lines.note(keras, stack)
 
 
 def data(keras: types.ModuleType, given: dict[str, Any]) -> Any:

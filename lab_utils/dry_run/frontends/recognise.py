@@ -14,6 +14,7 @@ from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.elsewhere import OWN_COPY
 from lab_utils.dry_run.frontends import imports, jax_runs
 from lab_utils.dry_run.private import process
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.runtime import chips
 
@@ -129,7 +130,7 @@ def _keras_on_jax(model: Any, *arguments: Any) -> Workload:
 def _require_jax() -> None:
     try:
         process.require("jax")
-    except process.CompilerMissing as error:  # it is too old
+    except Unavailable as error:  # it is too old
         raise TypeError(str(error)) from error
 
 

@@ -91,6 +91,7 @@ def record(
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
     calls.note_steps(steps)
+    calls.traced_only = steps.within
     if calls.fit:
         calls.later_trainings = trainings.others(path, calls.trained_at)
     if not calls.calls:
@@ -106,6 +107,12 @@ def _advice(calls: Recording, program: str) -> str:
     if program:
         return (
             f"it starts {program}, and what trains there cannot be seen: give --main that program"
+        )
+    if calls.traced_only:
+        return (
+            f"it takes gradients at {calls.traced_only.position} only within a function of JAX that no "
+            "jax.jit of the program compiles, such as jax.vmap or jax.lax.while_loop. Compile the whole "
+            "step with jax.jit, and call that"
         )
     if calls.without_estimators:
         return calls.without_estimators

@@ -84,6 +84,16 @@ class Scope:
                 return part.line
         return own.line if strangers else NOWHERE
 
+    def holds_all_of(self, step: Callable) -> bool:
+        """Whether the variables that the function of a loop itself names were made in the scope."""
+        if not self.has_strategy:
+            return True
+        from lab_utils.estimator import tf
+
+        named = inspect.getclosurevars(inspect.unwrap(step))
+        values = tf.nest.flatten([*named.nonlocals.values(), *named.globals.values()])
+        return all(self._holds(each) for each in values if isinstance(each, tf.Variable))
+
     def _holds(self, variable: Any) -> bool:
         known = self._variables.get(id(variable))
         return known is not None and known() is variable

@@ -85,7 +85,11 @@ def _strategy(
             # tf.function would read that of the wrapped function.
             step.__signature__ = inspect.signature(lambda *batch: None)
             call = f"strategy.run({source.place(python).function})"
-            note(step, dataset, call, scope.outside())
+            is_compiled = python is not fn or _tensorflow.is_in_tf_function()
+            outside = scope.outside()
+            if not outside and not scope.holds_all_of(python):
+                outside = source.place(python)
+            note(step, dataset, call, outside, {"is_compiled": is_compiled})
 
         def experimental_distribute_dataset(
             self, dataset: Any, options: Any = None

@@ -22,7 +22,6 @@ from lab_utils.dry_run.lower import written
 from lab_utils.dry_run.lower.draws import Draws, draw_alike
 from lab_utils.dry_run.lower.explain import explain
 from lab_utils.dry_run.lower.instructions import matmuls
-from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.hlo import module as hlo_module
@@ -126,9 +125,7 @@ def _origin(
         start=functools.partial(step.start, variables),
         place_of=functools.partial(_place_of, step.graph),
         loss=NOWHERE if loss is None else place(loss),
-        place_of_write=lambda name: place_of_write(handles[name]),
-        not_finite=functools.partial(value_not_finite, step),
-        gradient_not_finite=functools.partial(gradient_not_finite, step),
+        place_of_write=lambda name: _place_of_write(handles[name]),
         factors=functools.partial(written.factors, step.graph),
         with_numbers=lowered_with,
     )
@@ -138,6 +135,13 @@ def _place_of(graph: Any, name: str) -> Place:
     """The learner's line that made the op `name`; NOWHERE where the graph has none of that name."""
     operation = _tensorflow.find_operation(graph, name)
     return NOWHERE if operation is None else place(operation)
+
+
+def _place_of_write(handle: tf.Tensor) -> Place:
+    """Where the variable of this handle gets a new value, after its initial one; NOWHERE if it does not."""
+    writes = [op for op in handle.consumers() if op_table.writes_variable(op.type)]
+    initial = f"{handle.op.name}/Assign"
+    return next((place(op) for op in writes if op.name != initial), NOWHERE)
 
 
 def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
@@ -162,9 +166,36 @@ def _is_batch_statistic(op: tf.Operation) -> bool:
         data, channels_first = op.inputs[0], op.get_attr("data_format") == b"NCHW"
         is_layer = channels_first and data.op.type == "Reshape" and data.shape[0] == 1
         return op.get_attr("is_training") and not is_layer
-    axes = tf.get_static_value(op.inputs[1])
     # Layer normalisation leaves the batch's axis.
-    return op.name.endswith("moments/variance") and (axes is None or 0 in np.ravel(axes))
+    return _is_over_batch(op) and (op.name.endswith("moments/variance") or _is_variance(op))
+
+
+def _is_over_batch(op: tf.Operation) -> bool:
+    """Whether a mean is one over the examples, as far as its axes are constant."""
+    axes = tf.get_static_value(op.inputs[1])
+    return axes is None or 0 in np.ravel(axes)
+
+
+_HANDS_ON = ("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Cast")
+
+
+def _is_variance(op: tf.Operation) -> bool:
+    """Whether a mean is one of squared distances from a mean of the core's own examples."""
+    squares = _source(op.inputs[0])
+    if squares.type == "Square":
+        squares = _source(squares.inputs[0])
+    if squares.type not in ("SquaredDifference", "Sub"):
+        return False
+    centres = map(_source, squares.inputs)
+    return any(centre.type == "Mean" and _is_over_batch(centre) for centre in centres)
+
+
+def _source(tensor: tf.Tensor) -> tf.Operation:
+    """The op that computes a tensor, before ops that only hand it on."""
+    op = tensor.op
+    while op.type in _HANDS_ON:
+        op = op.inputs[0].op
+    return op
 
 
 def _reaches(op: tf.Operation, loss: tf.Tensor | None) -> bool:
@@ -215,7 +246,7 @@ def _hlo(
     """The HLO of a graph that returns the tensors `names`, and the order in which it takes the variables."""
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in feeds]
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        # Of no value: memory that nobody writes to is not taken from the machine.
+        # They hold no values: the machine gives no memory for what nobody writes.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
         values = [tf.Variable(value, trainable=False) for value in empty]
 

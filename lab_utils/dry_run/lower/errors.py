@@ -15,6 +15,7 @@ NO_BOUND, LOOP_STATE = (
     "fixed tensor list size",
     "Input and output shapes of loop body do not match",
 )
+_LONGEST = 300  # characters of a message
 _STATIC = "Use a static size: a fixed maxlen, k or length with padding and a mask."
 _BOUND = (
     "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N), or in a loop "
@@ -30,15 +31,15 @@ _SAME_SHAPE = (
 )
 
 
-def shortened(message: str, most: int = 300) -> str:
-    """A message on one line without the stack that it ends in, at most so long; cut between two words."""
+def shortened(message: str) -> str:
+    """A message on one line without the stack that it ends in, cut between two words where it is long."""
     text = re.split(r" Stack trace for op definition| \[\[\{\{node ", " ".join(message.split()))[0]
     text = text.rstrip(".")
-    return textwrap.shorten(text, most, placeholder=" [...]") if len(text) > most else text
+    return textwrap.shorten(text, _LONGEST, placeholder=" [...]") if len(text) > _LONGEST else text
 
 
 class CannotLower(Exception):
-    """XLA has no program for this step.
+    """There is no program for this step.
 
     `op_type` and `where` name the op and the learner's line, empty where the error names none.
     `only_here` says that a TPU would take it: the limit is that of this machine's TensorFlow.
@@ -77,10 +78,10 @@ class StepRaised(CannotLower):
         return finding("TPU199", self.where, message=message, **facts)
 
 
-class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide.
+class InputUnfit(CannotLower, ValueError):
+    """The batches cannot be fed to cores: a shape is not fixed, or does not divide.
 
-    Or nothing is computed from them.
+    Or nothing is computed from them. The message is our own, and ends with what to do.
     """
 
 

@@ -26,7 +26,7 @@ def explain(error: Exception, graph: Any) -> CannotLower:
     if LOOP_STATE in text:
         operation = _growing(graph)
     elif NO_BOUND in text:
-        operation = _loop_of(operation, graph) or operation
+        operation = _loop_of(operation, graph) or _unbounded(graph) or operation
     elif unsupported and (resize := _sized_by_data(graph)) is not None:
         return CannotLower(
             _SIZE_FROM_DATA.format(op=resize), op_type=resize.type, where=place(resize)
@@ -61,6 +61,17 @@ def _loop_of(operation: tf.Operation | None, graph: Any) -> tf.Operation | None:
     loop = re.match(r"(.*?)_grad\b", name)
     found = _tensorflow.find_operation(graph, loop[1]) if loop else None
     return found if found is not None and place(found).file else None
+
+
+def _unbounded(graph: Any) -> tf.Operation | None:
+    """The first loop of the program's in a graph, or in what it calls, that has no maximum_iterations."""
+    for op in everywhere(graph):
+        is_loop = op.type in ("While", "StatelessWhile") and not op_table.of_gradient(op.name)
+        if is_loop and place(op).file:
+            most = tf.get_static_value(op.inputs[1]) if len(op.inputs) > 1 else None
+            if most is not None and most < 0:  # so TensorFlow writes None
+                return op
+    return None
 
 
 def _sized_by_data(graph: Any) -> tf.Operation | None:

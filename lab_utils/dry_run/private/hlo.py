@@ -5,7 +5,7 @@ tests/test_dry_run_private.py fails where they have moved.
 
 from typing import Any
 
-from lab_utils.dry_run.private.process import CompilerMissing
+from lab_utils.dry_run.unavailable import Unavailable
 
 
 def module(serialized: bytes) -> Any:
@@ -15,14 +15,14 @@ def module(serialized: bytes) -> Any:
     always gives the same bytes: serialise it with `deterministic=True`.
 
     Raises:
-        CompilerMissing: TensorFlow is not installed.
+        Unavailable: TensorFlow is not installed.
     """
     try:
         from tensorflow.compiler.xla.service import hlo_pb2
     except ImportError as error:
-        raise CompilerMissing(
-            f"a lowered step is read with TensorFlow, which cannot be imported here ({error}). Install it "
-            "with: pip install tensorflow-cpu"
+        raise Unavailable(
+            "a lowered step is read with TensorFlow, which cannot be imported here "
+            f"({error}). Install it with: pip install tensorflow-cpu"
         ) from error
 
     parsed = hlo_pb2.HloModuleProto.FromString(serialized)

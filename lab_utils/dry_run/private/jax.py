@@ -5,7 +5,7 @@ child process, and for labs.
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.export  # in jax 0.7.2 `import jax` does not bring it
 import numpy as np
-from jax._src import debugging, shard_map
+from jax._src import core, debugging, shard_map
 from jax._src.interpreters import mlir, partial_eval
 from jax._src.lib import xla_client
 from jax._src.lib.mlir import ir
@@ -67,6 +67,19 @@ def place(equation: Any) -> Place:
     """The caller's line that made an equation of a jaxpr."""
     stack = equation.source_info.traceback
     return place_of_stack(traceback.extract_tb(stack.as_python_traceback())) if stack else Place()
+
+
+def leak(traced: Any) -> tuple[Exception, Place] | None:
+    """What a call of a step raises that holds a value of a trace that has ended; where that was made."""
+    constants = getattr(traced, "_consts", ())
+    tracer = next((each for each in constants if isinstance(each, jax.core.Tracer)), None)
+    if tracer is None:
+        return None
+    stack = getattr(getattr(tracer, "_line_info", None), "traceback", None)
+    made_at = (
+        place_of_stack(traceback.extract_tb(stack.as_python_traceback())) if stack else Place()
+    )
+    return core.escaped_tracer_error(tracer), made_at
 
 
 @contextmanager
@@ -129,6 +142,15 @@ def trees(traced: Any) -> tuple[Any, Any]:
     return traced._in_tree, getattr(traced, "out_tree", None) or traced._out_tree  # before jax 0.8
 
 
+def leaked(traced: Any) -> Any:
+    """The type of a value that a step uses, and that belongs to another trace; None for none.
+
+    JAX traces and lowers such a step, and refuses to call it.
+    """
+    kept = getattr(traced, "_consts", ())
+    return next((value.aval for value in kept if isinstance(value, jax.core.Tracer)), None)
+
+
 def result_names(traced: Any) -> list[str]:
     """A name for each result: its place in what the step returns, "[1]['loss']", as far as it is known."""
     _, results = trees(traced)
@@ -173,11 +195,8 @@ def _meshes(jaxpr: Any) -> Iterator[Any]:
             sharding = equation.params["sharding"]
             if isinstance(sharding, jax.sharding.NamedSharding):
                 yield sharding.mesh
-        for value in equation.params.values():
-            for part in value if isinstance(value, tuple | list) else (value,):
-                body = getattr(part, "jaxpr", part)
-                if hasattr(body, "eqns"):
-                    yield from _meshes(body)
+        for body in _bodies(equation):
+            yield from _meshes(body)
 
 
 @contextmanager
@@ -215,10 +234,11 @@ def _bound_otherwise(functions: dict[Any, Any]) -> Iterator[None]:
         jax.clear_caches()
 
 
-def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
+def exported(traced: Any, given: Mapping[int, Any]) -> tuple[bytes, list[tuple[str, int, str]]]:
     """The step for this machine's CPU, serialized: a function of its arrays, keys as their numbers.
 
-    With it the axes of its mesh: name, size and type; none for a step of one device.
+    With it the axes of its mesh: name, size and type; none for a step of one device. `given` are shardings
+    that arguments have, by their numbers, where the step itself asks for none.
 
     Raises:
         Exception: whatever JAX cannot export.
@@ -237,7 +257,7 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
             for each, variable in zip(results, jaxpr.jaxpr.outvars, strict=True)
         ]
 
-    shardings = _export_shardings(traced)
+    shardings = _export_shardings(traced, given)
     shapes = [
         jax.ShapeDtypeStruct(*_numbers(variable.aval), sharding=sharding)
         for variable, sharding in zip(variables, shardings or [None] * len(variables), strict=True)
@@ -253,12 +273,15 @@ def exported(traced: Any) -> tuple[bytes, list[tuple[str, int, str]]]:
     ]
 
 
-def _export_shardings(traced: Any) -> tuple[Any, ...]:
+def _export_shardings(traced: Any, given: Mapping[int, Any]) -> tuple[Any, ...]:
     """A sharding for each argument of a step of several devices: its own, or copies on all of them."""
     variables = traced.jaxpr.jaxpr.invars
-    given = traced._params.get("in_shardings") or ()
-    named = [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
-    named = named if len(named) == len(variables) else [None] * len(variables)
+    asked = traced._params.get("in_shardings") or ()
+    asked = asked if len(asked) == len(variables) else [None] * len(variables)
+    named = [
+        next((s for s in (each, given.get(n)) if isinstance(s, jax.sharding.NamedSharding)), None)
+        for n, each in enumerate(asked)
+    ]
     named = [
         each or _explicit(variable.aval) for each, variable in zip(named, variables, strict=True)
     ]
@@ -309,6 +332,25 @@ def _shardings(equation: Any) -> list[Any]:
             shardings = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
     named = jax.sharding.NamedSharding
     return [sharding if isinstance(sharding, named) else None for sharding in shardings]
+
+
+def constraints(jaxpr: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """The equations of a jaxpr that constrain how an array is split, each with its PartitionSpec."""
+    for equation in jaxpr.eqns:
+        sharding = equation.params.get("sharding")
+        if equation.primitive.name == "sharding_constraint" and hasattr(sharding, "spec"):
+            yield equation, tuple(sharding.spec)
+        for body in _bodies(equation):
+            yield from constraints(body)
+
+
+def _bodies(equation: Any) -> Iterator[Any]:
+    """The jaxprs that an equation holds."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, tuple | list) else (value,):
+            body = getattr(part, "jaxpr", part)
+            if hasattr(body, "eqns"):
+                yield body
 
 
 def computes(jaxpr: Any) -> bool:

@@ -5,6 +5,7 @@ moved. Keras is imported where a function is called: the program has chosen its 
 """
 
 import importlib
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -33,6 +34,28 @@ def without_validation(x: Any, y: Any, sample_weight: Any, share: float) -> tupl
 def build(model: Any, batch: Any) -> None:
     """Makes all variables of a compiled model and of its optimizer, as fit does before its first step."""
     model._symbolic_build(data_batch=batch)
+
+
+@contextmanager
+def without_values(variables: list[Any]) -> Iterator[None]:
+    """Context manager: the variables hold no values, as while fit trains: its step gets them as arguments."""
+    held = [(variable, variable._value) for variable in variables]
+    for variable, _ in held:
+        variable._value = None
+    try:
+        yield
+    finally:
+        for variable, value in held:
+            variable._value = value
+
+
+def lacks_value(error: Exception) -> bool:
+    """Whether an error comes from a variable without a value, which the step did not get."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return isinstance(error, TypeError) and bool(frames) and frames[-1].line == _NO_VALUE
+
+
+_NO_VALUE = "self._initializer(self._shape, dtype=self._dtype)"  # of a Variable's value, in Keras
 
 
 def built_sharding(variable: Any) -> Any:

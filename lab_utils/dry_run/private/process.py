@@ -25,6 +25,7 @@ import lab_utils
 from lab_utils import runtime
 from lab_utils.common import scratch
 from lab_utils.dry_run import cache
+from lab_utils.dry_run.unavailable import Unavailable
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
@@ -41,10 +42,6 @@ Answer = Callable[[Progress | None], tuple[dict[str, Any], bool]]
 # 0.9.2, 0.10.2 and 0.12.0.1; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is trusted.
 OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.12.0"
 _RANGE = f"jax {OLDEST_JAX} to {NEWEST_JAX}"
-
-
-class CompilerMissing(RuntimeError):
-    """JAX or libtpu, the TPU's compiler, is not here, or too old; the message says how to get it."""
 
 
 class ChildFailed(RuntimeError):
@@ -98,7 +95,11 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def require(*packages: str) -> None:
-    """Raises CompilerMissing where one of "jax" and "libtpu" is not installed, or JAX is too old."""
+    """Asks for "jax" or "libtpu", the TPU's compiler.
+
+    Raises:
+        Unavailable: one is not installed, or JAX is too old; the message says how to get it.
+    """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     installed, advice = versions().get("jax", NEWEST_JAX), _INSTALL
     machine = f"{platform.system()} on {platform.machine()}"
@@ -108,9 +109,9 @@ def require(*packages: str) -> None:
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
     if missing:
-        raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+        raise Unavailable(f"{' and '.join(missing)} not installed. {advice}")
     if _release(installed) < _release(OLDEST_JAX):
-        raise CompilerMissing(f"jax {installed} is too old for the dry run, {_RANGE}. {advice}")
+        raise Unavailable(f"jax {installed} is too old for the dry run, {_RANGE}. {advice}")
 
 
 _limit: ContextVar[float | None] = ContextVar("seconds for a compilation", default=None)
@@ -220,7 +221,7 @@ def answering(
         what waits for the result, and says whether it is that of an earlier dry run.
 
     Raises:
-        CompilerMissing: a package is not installed here.
+        Unavailable: a package is not installed here.
         ChildFailed, NoRoom, TookTooLong: the process ended without a result (what waits raises it).
     """
     contents = [part for name in sorted(files) for part in (name, files[name])]

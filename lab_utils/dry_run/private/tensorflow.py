@@ -6,6 +6,7 @@ TensorFlow, fails where one has moved.
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,6 +17,7 @@ from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops import control_flow_util, resource_variables_toggle
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
@@ -160,11 +162,6 @@ def find_operation(graph: Any, name: str) -> tf.Operation | None:
     return None
 
 
-def forward_op(op: tf.Operation) -> tf.Operation | None:
-    """The op whose gradient `op` is part of; None where it is part of none that tf.gradients made."""
-    return getattr(op, "_original_op", None)
-
-
 def leaf_paths(structure: Any) -> list[str]:
     """The path of each leaf of a nest, in tf.nest's order: "image/0"; "" where the nest is a leaf itself."""
     return [path for path, _ in nest.flatten_with_joined_string_paths(structure)]
@@ -182,6 +179,29 @@ def forget_conversions() -> None:
 def inputs_of_dataset(dataset: Any) -> list[Any]:
     """The datasets that a dataset takes its elements from."""
     return list(dataset._inputs())
+
+
+def is_empty_list(tensor: Any) -> bool:
+    """Whether a tensor is a list of no strings."""
+    return tensor.dtype == tf.string and tensor.shape.rank == 1 and tensor.shape[0] == 0
+
+
+def slices_nothing(dataset: Any) -> bool:
+    """Whether a dataset has the elements of an empty list of strings, or reads the files of one."""
+    names = getattr(dataset, "_filenames", None)
+    reads_nothing = isinstance(names, tf.data.Dataset) and slices_nothing(names)
+    return reads_nothing or any(map(is_empty_list, getattr(dataset, "_tensors", ())))
+
+
+def is_in_tf_function() -> bool:
+    """Whether the caller runs within a tf.function, also where functions are run eagerly."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__call__" and code.co_filename == polymorphic_function.__file__:
+            return True
+        frame = frame.f_back
+    return not tf.executing_eagerly()
 
 
 def batches_of_dataset(dataset: Any) -> tuple[int | None, bool]:

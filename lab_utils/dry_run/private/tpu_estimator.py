@@ -299,7 +299,13 @@ def spying(trace: Any, drop_labels: bool = False) -> Iterator[None]:
     def call_input_fn(self, *args, **kwargs):
         trace.graph = v1.get_default_graph()
         call = original_input(self, *args, **kwargs)
-        return (lambda context: _without_labels(call(context))) if drop_labels else call
+
+        def noted(context):
+            data = _without_labels(call(context)) if drop_labels else call(context)
+            trace.given = getattr(data, "element_spec", data)
+            return data
+
+        return noted
 
     def noting(kind: type) -> Any:
         original = kind.__new__

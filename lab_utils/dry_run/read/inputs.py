@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import remote
-from lab_utils.dry_run.engine import Unavailable, rule
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 
@@ -134,6 +135,15 @@ class LastBatch:
     examples: Callable[[], float | None]
     where: Place
 
+    def rest(self) -> int | None:
+        """Examples of a last, shorter batch; 0 where there is none, None where nobody knows."""
+        if self.drops:
+            return 0
+        number = self.examples()
+        if number is None:
+            return None
+        return int(number % self.size) if self.size < number < float("inf") else 0
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -190,14 +200,35 @@ def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     return LastBatch(step, drops, partial(number_of_examples, source), place(op))
 
 
+# Datasets with the batches of the one behind them, though perhaps in another order or more than once.
+_SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Shuffle)\w*Dataset")
+
+
 def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch | None:
     """The same of a dataset that fit or a strategy is given at `where`."""
+    are_all = True
     for each in _chain(dataset):
         size, drops = _tensorflow.batches_of_dataset(each)
         if size is not None:
-            count = partial(size_of_dataset, _tensorflow.inputs_of_dataset(each)[0])
+            source = _tensorflow.inputs_of_dataset(each)[0]
+            count = partial(size_of_dataset, source) if are_all else lambda: None
             return LastBatch(size, drops, count, where)
+        are_all = are_all and bool(_SAME_BATCHES.match(type(each).__name__))
     return None
+
+
+def has_one_size(dataset: tf.data.Dataset) -> bool:
+    """Whether the size of the batches of such a dataset is fixed."""
+    specs = [spec for spec in tf.nest.flatten(dataset.element_spec) if hasattr(spec, "shape")]
+    return all(spec.shape.rank and spec.shape[0] is not None for spec in specs)
+
+
+def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
+    """Examples of a last, shorter batch of such a dataset; 0 where there is none, None where nobody knows."""
+    if has_one_size(dataset):
+        return 0
+    batch = last_batch_of_dataset(dataset, NOWHERE)
+    return batch.rest() if batch else None
 
 
 def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
@@ -419,14 +450,58 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
     if batch is None or batch.drops:  # what is mapped over batches has lost their size
         return
-    examples, last = batch.examples(), "a last, shorter batch"
-    if examples not in (None, float("inf")) and (rest := int(examples % batch.size)):
-        last = f"the last batch, of {rest}"
+    rest = batch.rest()
+    last = f"the last batch, of {rest}" if rest else "a last, shorter batch"
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
+@rule("TPU236", needs=("batches", "open_end", "place_of_batches"), modes=(Mode.TRAIN, Mode.EVAL))
+def never_ends(batches: float | None, open_end: str, where: Place) -> Iterator[Finding]:
+    """A finding where fit reads data that never end, and was not told how many batches to take."""
+    if open_end and batches == float("inf"):
+        yield finding("TPU236", where, argument=open_end)
+
+
+@rule("TPU233", needs=("missing_files",))
+def no_files(missing: list[tuple[str, Place]]) -> Iterator[Finding]:
+    """A finding for each list of files that is empty, and for each pattern that no file fits."""
+    for what, where in missing:
+        yield finding("TPU233", where, what=what)
+
+
+_NO_NAMES = "The list of files is empty"
+
+
+def missing_files(graph: Any) -> list[tuple[str, Place]]:
+    """What an input pipeline lacks of its files, in words, and the line: as far as constants tell it."""
+    missing = []
+    for op in everywhere(graph):
+        if op.type == "TensorSliceDataset":
+            if any(map(_tensorflow.is_empty_list, op.inputs)):
+                missing.append((_NO_NAMES, place(op)))
+        elif op.type == "MatchingFiles":
+            patterns = tf.get_static_value(op.inputs[0])
+            if patterns is not None and (unmet := _unmet(np.atleast_1d(patterns))):
+                missing.append((f"No file fits {unmet}", place(op)))
+    return missing
+
+
+def missing_files_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[tuple[str, Place]]:
+    """The same of a dataset that fit or a strategy is given at `where`."""
+    lists = (each for each in _chain(dataset) if _tensorflow.slices_nothing(each))
+    return [(_NO_NAMES, where) for _ in lists][:1]
+
+
+def _unmet(patterns: np.ndarray) -> str:
+    """The patterns in words, where they are of this machine and no file fits; "" for others."""
+    texts = [pattern.decode() for pattern in patterns]
+    if not texts or any("://" in text or tf.io.gfile.glob(text) for text in texts):
+        return ""
+    return " or ".join(map(repr, texts[:3]))
+
+
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
-def python(graphs: list[Any], cores: int, address: str = "") -> Iterator[Finding]:
+def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
 
     It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lab_utils.common.source import place
+from lab_utils.common.source import NOWHERE, place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -19,5 +19,6 @@ def checkpoints(settings: Any) -> Iterator[Finding]:
     )
     if every and isinstance(loop, int) and every % loop:
         where = argument(settings.model_fn, "RunConfig", "save_checkpoints_steps")
-        where = where or place(settings.model_fn)  # it is made in another file
+        where = where or getattr(settings.config, "made_at", NOWHERE)  # it is made in another file
+        where = where or place(settings.model_fn)
         yield finding("TPU210", where, iterations=loop, checkpoint=every)

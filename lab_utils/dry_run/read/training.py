@@ -61,7 +61,7 @@ def _asked_at(op: tf.Operation) -> Place:
     modes=(Mode.TRAIN,),
 )
 def left_out(
-    program: CoreProgram, flow: Flow, spec: Any, averages_are_read: bool | None = True
+    program: CoreProgram, flow: Flow, spec: Any, averages_are_read: bool | None
 ) -> Iterator[Finding]:
     """Findings about what a step does not run: updates, the global step, batch-norm averages.
 
@@ -85,8 +85,8 @@ def left_out(
         yield finding("TPU220", place(op), note=averages_are_read is None, **facts)
 
 
-@rule("TPU231", needs=("program", "flow", "spec"), modes=(Mode.TRAIN,))
-def counted_twice(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
+@rule("TPU231", needs=("flow", "spec"), modes=(Mode.TRAIN,))
+def counted_twice(flow: Flow, spec: Any) -> Iterator[Finding]:
     """A finding where one step adds more than 1 to the global step, as far as no branch decides it."""
     if spec.train_op is None:
         return
@@ -177,7 +177,7 @@ def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
 
 @rule("TPU224", needs=("program", "ops", "error"))
 def metrics(
-    program: CoreProgram, ops: list[tf.Operation], error: Exception | None = None
+    program: CoreProgram, ops: list[tf.Operation], error: Exception | None
 ) -> Iterator[Finding]:
     """A finding for each variable of tf.compat.v1.metrics that the replica's program counts with."""
     if error is not None:  # eval_metric_ops of an EstimatorSpec are refused already

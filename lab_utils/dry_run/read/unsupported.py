@@ -31,25 +31,47 @@ _TO_HOST = {
 
 
 @rule("TPU202", "TPU203", "TPU204", "TPU205", "TPU207", needs=("ops", "api", "on_host"))
-def unsupported(
-    ops: list[tf.Operation], api: Api = Api.ESTIMATOR, on_host: bool = False
-) -> Iterator[Finding]:
+def unsupported(ops: list[tf.Operation], api: Api, on_host: bool) -> Iterator[Finding]:
     """A finding for each of a core's ops that the TPU's compiler has no kernel for.
 
     It is a note where the runtime moves such ops to the host, for which each step then waits.
     """
+    findings: list[Finding] = []
     for op in ops:
-        if op_table.is_kind(op.type, "summaries"):
-            continue
-        found = _wrong_type(op) if op_table.has_op(op.type) else [_no_kernel(op, api)]
-        for item in found:
-            yield replace(item, severity=Severity.NOTE) if on_host else item
+        if not op_table.is_kind(op.type, "summaries"):
+            findings += _wrong_type(op) if op_table.has_op(op.type) else [_no_kernel(op, api)]
+    for item in _beginnings(findings):
+        yield replace(item, severity=Severity.NOTE) if on_host else item
+
+
+# What goes on from the line that begins it: all that is computed with the result.
+_GOES_ON = ("TPU205", "TPU208")
+
+
+def _beginnings(findings: list[Finding]) -> Iterator[Finding]:
+    """The findings without those that only follow from another of the same rule.
+
+    An op's gradient has the type of its op, and so has what is computed further on, where no line is known.
+    """
+    causes = [
+        item for item in findings if item.place.file and not op_table.of_gradient(item.place.op)
+    ]
+    for item in findings:
+        follows = op_table.of_gradient(item.place.op) or not item.place.file
+        if not (follows and any(_leads_to(first, item) for first in causes)):
+            if not item.place.file and item.rule in _GOES_ON:
+                causes.append(item)  # no line is known of any
+            yield item
+
+
+def _leads_to(first: Finding, item: Finding) -> bool:
+    if first.rule != item.rule:
+        return False
+    return item.rule in _GOES_ON or op_table.of_gradient(item.place.op).startswith(first.place.op)
 
 
 @rule("TPU206", needs=("every_op", "summaries_of", "api"), modes=(Mode.TRAIN,))
-def summaries(
-    ops: list[tf.Operation], graph: Any = None, api: Api = Api.ESTIMATOR
-) -> Iterator[Finding]:
+def summaries(ops: list[tf.Operation], graph: Any, api: Api) -> Iterator[Finding]:
     """A finding for each summary among a core's ops of training: in other modes an Estimator writes none.
 
     Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
@@ -122,10 +144,12 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
 @rule("TPU208", needs=("ops",))
 def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
     """A finding for each op that computes with more than a scalar of float64."""
+    findings = []
     for op in ops:
         if op.type in ("Const", "Identity", "Placeholder", "ReadVariableOp"):
             continue
         if any(t.dtype == tf.complex128 for t in op.inputs):
             continue  # refused already (TPU203)
         if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
-            yield finding("TPU208", place(op), op=op.type)
+            findings.append(finding("TPU208", place(op), op=op.type))
+    yield from _beginnings(findings)

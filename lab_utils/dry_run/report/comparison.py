@@ -220,6 +220,8 @@ class Comparison:
         axes.invert_yaxis()
         axes.set_xlim(0, 1.2 * max(values, default=1.0))
         axes.set_xlabel(f"examples/s ({Kind.ESTIMATED})")
+        axes.xaxis.set_major_formatter(lambda value, position: rounded(value))  # not 1e6
+        axes.locator_params(axis="x", nbins=5)
         told = [f"{name}: {rounded(value)}" for name, value in zip(names, values, strict=True)]
         figure.alt = f"Examples a second, {Kind.ESTIMATED}. {'; '.join(told)}."
         return figure

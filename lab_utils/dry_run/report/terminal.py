@@ -29,7 +29,7 @@ def render(report: Outcome) -> str:
     for step in report.compiled:
         lines = _wrap(words.memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline or step.cost.estimated_seconds:
-            lines += _wrap(words.speed_sentence(step, report))
+            lines += _wrap(" ".join(words.speed_sentences(step, report)))
         lines += [text for line in words.line_shares(step) for text in _bar(line)]
         if lines:
             blocks.append([step.name.upper(), *lines])

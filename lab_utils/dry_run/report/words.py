@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import yaml
 
-from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
+from lab_utils.common.figures import Kind, counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
@@ -82,11 +82,27 @@ def line_shares(step: CompiledStep) -> list[LineShare]:
     return shares
 
 
-def speed_sentence(step: CompiledStep, report: Outcome) -> str:
-    """What is known of one program's speed: its estimated time, then the bound that no program beats."""
+def speed_sentences(step: CompiledStep, report: Outcome) -> list[str]:
+    """What is known of one program's speed: its estimated time, its exchanges, the bound that none beats."""
     if step.cost.estimated_seconds is None:
-        return _bound_sentence(step, report.cores)
-    return f"{_estimate_sentence(step, report)} {_bound_beside(step)}".rstrip()
+        return [_bound_sentence(step, report.cores)]
+    estimate = _estimate_sentence(step, report)
+    return [
+        text for text in (estimate, exchange_sentence(step), _bound_beside(step, report)) if text
+    ]
+
+
+def exchange_sentence(step: CompiledStep) -> str:
+    """What the exchanges of a step take on the links, over which axes, and what of it the core waits for."""
+    cost = step.cost
+    if cost.link_seconds is None:
+        return ""
+    axes = "; ".join(str(axis) for axis in step.exchanges if axis.seconds)
+    waits = f"{scaled(cost.exchange_seconds.value, 's')} of it" if cost.exchange_seconds else "none"
+    return (
+        f"Its exchanges take {scaled(cost.link_seconds.value, 's')} on the links: {axes}. "
+        f"The core waits for {waits}, and computes during the rest."
+    )
 
 
 def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
@@ -94,7 +110,7 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
     cost, seconds, cores = step.cost, step.cost.estimated_seconds.value, report.cores
     parts = f"{cost.cycles.value:,.0f} cycles of its schedule"
     if cost.exchange_seconds is not None:
-        parts += f", and {scaled(cost.exchange_seconds.value, 's')} for exchanges between chips"
+        parts += f", and {scaled(cost.exchange_seconds.value, 's')} of waiting for other chips"
     low, high = times_of_estimates()
     return (
         f"The {step.name} takes about {scaled(seconds, 's')}, as the TPU compiler estimates it ({parts}). "
@@ -123,14 +139,15 @@ def has_training(topology: str) -> bool:
 _FAR_APART = 3
 
 
-def _bound_beside(step: CompiledStep) -> str:
+def _bound_beside(step: CompiledStep, report: Outcome) -> str:
     """The bound beside an estimate: what it follows from, or why it says little."""
     bound = step.cost.roofline
     if bound is None:
         return ""
     if step.cost.estimated_seconds.value > _FAR_APART * bound.seconds:
+        own = memory(chips.parse(report.topology)[0].own_memory)
         why = (
-            "arrays stay in the chip's own memory, so that little traffic reaches HBM"
+            f"arrays stay in the chip's own memory ({own} a core), so that little traffic reaches HBM"
             if step.on_chip
             else "most of its time goes to work that is neither matmuls nor HBM traffic"
         )
@@ -232,6 +249,9 @@ def memory_sentence(step: CompiledStep) -> str:
     return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({part})."
 
 
+_AT_MOST = ("at most", "roofline bound")
+
+
 def feed_sentence(report: Outcome) -> str:
     """How the input pipeline compares with the rate that the compiled step requires."""
     feed = report.feed
@@ -244,9 +264,8 @@ def feed_sentence(report: Outcome) -> str:
     if feed.required is None:
         return sentence
     demand = feed.required.value
-    sentence += (
-        f" The cores of one host take at most {rounded(demand)} examples/s, by the roofline bound"
-    )
+    by = ("about", "estimated time") if feed.required.kind is Kind.ESTIMATED else _AT_MOST
+    sentence += f" The cores of one host take {by[0]} {rounded(demand)} examples/s, by the {by[1]}"
     if demand <= rate:
         return sentence + ": it is fast enough."
     return sentence + (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.common.source import NOWHERE, Place
+from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding, Mode, Numerics
 from lab_utils.dry_run.rules import finding, some
@@ -76,17 +76,15 @@ def _constant(array: np.ndarray) -> bool:
     return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
 
 
-def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -> None:
+def look_at_losses(program: Program, result: VirtualRun) -> None:
     """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
     step = _lost_at(result.losses)
     if step < math.inf:
         if not any(earlier.rule == "TPU405" for earlier in result.findings):
             losses = result.losses[int(step) - 1]
-            core = next(core for core, loss in enumerate(losses) if not math.isfinite(loss))
-            parts = [[array[core] for array in batches[0]]]
-            where = program.origin.not_finite(parts) if step == 1 else NOWHERE
-            where = where or program.origin.loss or program.where
-            result.findings.append(finding("TPU402", where, loss=losses[core], step=int(step)))
+            loss = next(loss for loss in losses if not math.isfinite(loss))
+            where = program.origin.loss or program.where
+            result.findings.append(finding("TPU402", where, loss=loss, step=int(step)))
         return
     if not result.one_core_losses:
         return
@@ -181,11 +179,9 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
         result.findings.append(_too_many(where or program.where, 1, what, values, hint))
 
 
-def look_at_values(
-    program: Program, steps: list[dict[str, Any]], batches: list[Batch], result: VirtualRun
-) -> None:
+def look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
-    result.findings += _not_finite(program, steps, batches, result.losses)
+    result.findings += _not_finite(program, steps, result.losses)
     trainable = {array.name for array in program.inputs if array.trainable}
     differing = _differing(steps)
     others = sorted(name for name in differing if not _is_trained(name, trainable))
@@ -222,20 +218,14 @@ def look_at_values(
 
 
 def _not_finite(
-    program: Program, steps: list[dict[str, Any]], batches: list[Batch], losses: list[list[float]]
+    program: Program, steps: list[dict[str, Any]], losses: list[list[float]]
 ) -> list[Finding]:
-    """TPU405 for the first such variable; what a lost loss does to the variables is not told beside it.
-
-    The place is the line whose gradient is not finite with the first batch, else the one that writes the
-    variable.
-    """
+    """TPU405 for the first such variable; what a lost loss does to the variables is not told beside it."""
     lost_step = _lost_at(losses)
     for number, step in enumerate(steps, 1):
         for name, entry in step["variables"].items():
             if number < lost_step and not entry.get("finite", True):
-                parts = [[array[core] for array in batches[0]] for core in range(program.cores)]
-                where = program.origin.gradient_not_finite(parts) if number == 1 else NOWHERE
-                where = where or _place_of_write(program, name)
+                where = _place_of_write(program, name)
                 return [finding("TPU405", where, variable=name, step=number)]
     return []
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, NoRoom
+from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run import jax_numerics, words
-from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.unavailable import Unavailable
 
 # Random numbers and statistics of each core's own examples make an update about as large as one core's;
 # sums in place of means make it `cores` times as large, or as small.
@@ -27,13 +28,13 @@ LEAST_RATIO = 1.6
 
 def carry_out(session: Session, program: Program, comparison: Comparison) -> str:
     """Runs the step and judges it; returns the detail of stage "run"."""
-    steps = session.steps
+    steps = 1 if comparison.is_loop else session.steps
     try:
         runs, cached = _executed(comparison, steps, session)
-    except (CompilerMissing, NoRoom) as error:
-        raise Skip(f"cannot be checked here: {error}") from error
+    except NoRoom as error:
+        raise Unavailable(str(error)) from error
     except ChildFailed as error:
-        raise Skip(f"cannot be checked here: {process.exception_line(error)}") from error
+        raise Unavailable(process.exception_line(error)) from error
     many = runs[0]
     if comparison.has_values:
         lost = _not_finite(program, many)

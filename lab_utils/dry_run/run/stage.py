@@ -9,10 +9,9 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import hlo as _hlo
-from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Comparison, Program, Role
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.run import jax_step, numerics
@@ -20,6 +19,7 @@ from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.runtime import places
 
 # A pod's program is compiled for all its cores; so many of them are run here.
@@ -42,9 +42,12 @@ class Plan:
 
 
 def carry_out(session: Session) -> Generator[None, None, str]:
-    """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run.
+    """Stage "run"; returns its detail.
 
-    They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
+    The steps are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
+
+    Raises:
+        Unavailable, Skip: JAX is not installed, or nothing can be run.
     """
     program, steps = _train_program(session), session.steps
     if program.partition is not None:
@@ -65,14 +68,11 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         )
     if not beside:
         yield  # the compiler takes most at its end
-    try:
-        options = {"steps": plan.steps, "one_core": one_core, "on_tpu": session.on_tpu}
-        with running(many, **options) as finish:
-            if beside:
-                yield
-            ran = finish(session.say)
-    except CompilerMissing as error:
-        raise Skip(f"cannot be checked here: {error}") from error
+    options = {"steps": plan.steps, "one_core": one_core, "on_tpu": session.on_tpu}
+    with running(many, **options) as finish:
+        if beside:
+            yield
+        ran = finish(session.say)
     if one_core is not None and _depends_on_cores(ran):
         meanings = readings(program, many, one_core)
         _take_back(ran, meanings, steps=plan.steps, say=session.say)
@@ -101,12 +101,12 @@ def _comparison(session: Session, program: Program) -> Comparison:
     """The JAX step to run, with as large a part of its batch as this machine should give.
 
     Raises:
-        Skip: it cannot be run.
+        Unavailable, Skip: it cannot be run.
     """
     cores = program.partition.cores
     if cores > MOST_VIRTUAL_CORES:
-        raise Skip(
-            f"cannot be checked here: {counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that "
+        raise Unavailable(
+            f"{counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that "
             "this machine can run; a smaller --topology shows how the cores work together"
         )
     state = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
@@ -118,8 +118,8 @@ def _comparison(session: Session, program: Program) -> Comparison:
         share *= 2
     try:
         comparison = session.workload.comparison(share)
-    except (CannotLower, InputUnfit) as error:
-        raise Skip(f"cannot be checked here: {first_line(error)}") from error
+    except CannotLower as error:
+        raise Unavailable(first_line(error)) from error
     if share > 1:
         session.not_checked.append(
             f"The whole batch: to spare this machine, the virtual cores took 1/{share} of it."
@@ -161,7 +161,8 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
     """The step as `plan` has it; that of one core with the whole batch, None where it cannot be lowered.
 
     Raises:
-        Skip: the step cannot be lowered for so few examples, or its groups need all of the port's cores.
+        Unavailable, Skip: the step cannot be lowered for so few examples, or its groups need all of the
+            port's cores.
     """
     workload, batch = session.workload, plan.batch * plan.cores
     fewer = plan.cores < program.cores
@@ -175,19 +176,19 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
         else:
             many = many or workload.lower(plan.cores, batch=batch)
             one = workload.lower(1, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
     try:
         many = many or workload.lower(plan.cores, batch=batch)
-    except (CannotLower, InputUnfit) as error:
+    except CannotLower as error:
         reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
-        raise Skip(f"cannot be checked here: {reason}" if fewer else reason) from error
+        raise (Unavailable if fewer else Skip)(reason) from error
     groups = max(many.named_cores, program.named_cores)
     # Fewer cores may stand for more where groups name all cores of a program, or none.
     alike = all(step.named_cores in (0, step.cores) for step in (many, program))
     if fewer and not alike and groups <= program.cores:
-        raise Skip(
-            f"cannot be checked here: its groups name {counted(groups, 'core')} of {program.cores}, and this "
+        raise Unavailable(
+            f"its groups name {counted(groups, 'core')} of {program.cores}, and this "
             f"machine can run {plan.cores}"
         )
     return many, one

@@ -42,7 +42,7 @@ def running(
         what waits for them and judges them.
 
     Raises:
-        CompilerMissing: jax is not installed here.
+        Unavailable: jax is not installed here.
     """
     result = VirtualRun()
     epochs = _epochs(program, steps)
@@ -69,7 +69,7 @@ def running(
     with executing(programs) as wait:
 
         def finish(progress: Progress | None) -> VirtualRun:
-            _result(program, result, batches, lambda: wait(progress), on_tpu=on_tpu)
+            _result(program, result, lambda: wait(progress), on_tpu=on_tpu)
             if result.numerics and (what := numerics.hurt(result.numerics)):
                 if progress:
                     progress("looking for the line whose rounding does it")
@@ -120,11 +120,10 @@ def _epochs(program: Program, steps: int) -> list[list[Batch]]:
 def _result(
     program: Program,
     result: VirtualRun,
-    batches: list[Batch],
     wait: Callable[[], tuple[dict[str, Any], bool]],
     *,
     on_tpu: bool,
-) -> VirtualRun:
+) -> None:
     """What the steps did, added to what the batches showed."""
     try:
         answer, result.cached = wait()
@@ -133,7 +132,7 @@ def _result(
         result.findings.append(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
-        return result
+        return
     ran = answer["runs"]
     if on_tpu:
         *ran, as_on_tpu, other = ran
@@ -144,12 +143,11 @@ def _result(
         result.not_compared.append("Losses: the step returns none.")
     elif len(ran) > 1:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
-    findings.look_at_values(program, ran[0]["steps"], batches, result)
-    findings.look_at_losses(program, batches, result)
+    findings.look_at_values(program, ran[0]["steps"], result)
+    findings.look_at_losses(program, result)
     if len(ran) > 1:
         many, one = (of["steps"][0]["variables"] for of in ran)
         findings.look_at_slots(program, many, one, result)
-    return result
 
 
 def _joined_batches(

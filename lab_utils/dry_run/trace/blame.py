@@ -11,10 +11,13 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, place_of_line
 from lab_utils.dry_run.graphs import attribute, called_functions
+from lab_utils.dry_run.lower.bridge import leaf_names
+from lab_utils.dry_run.rules import some
 from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
 BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "MapAndBatchDataset", "PaddedBatchDatasetV2")
+ARGUMENTS = ("feature", "label", "label/weight")  # the parts of an element, in their order
 _OF_TENSORS = ("TensorSliceDataset", "TensorDataset")
 
 
@@ -109,6 +112,18 @@ def within(function: Any, fault: Fault) -> tf.Operation | None:
             break
         op = before[0]
     return op if op is not None and op not in outside and own_frame(op.traceback) else None
+
+
+def names_of_strings(structure: Any) -> str:
+    """The names of the strings that data hold: "feature/text" of a dict, else their place."""
+    parts = structure if isinstance(structure, tuple) else (structure,)
+    names = [
+        name
+        for role, part in zip(ARGUMENTS, parts, strict=False)
+        for name, leaf in zip(leaf_names(role, part), tf.nest.flatten(part), strict=True)
+        if getattr(leaf, "dtype", None) == tf.string
+    ]
+    return some(names)
 
 
 def unknown_batch(shapes: list[tf.TensorShape]) -> bool:

@@ -134,6 +134,12 @@ def divided(trace: Trace | None, match: Match) -> dict[str, object]:
     return {"batch": batch, "cores": cores, "what": what, "suggestion": suggestion}
 
 
+def strings(trace: Trace, match: Match) -> dict[str, object]:
+    """Of strings among the data: which of them."""
+    names = blame.names_of_strings(trace.given)
+    return {"source": f"input_fn ({names})" if names else "input_fn"}
+
+
 def scalar(trace: Trace, match: Match) -> dict[str, object]:
     """The first scalar that goes to a host function, and where it is computed."""
     for name in ("host_call", "eval_metrics"):

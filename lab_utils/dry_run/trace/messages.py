@@ -173,7 +173,7 @@ MESSAGES = (
     Message(
         "TPU119",
         r"'string'> is not a supported TPU infeed type|data type for TPU: string",
-        facts=lambda *_: {"source": "input_fn"},
+        facts=clues.strings,
         where=clues.at_input(blame.STRINGS),
     ),
     Message(

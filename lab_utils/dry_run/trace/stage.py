@@ -1,9 +1,8 @@
 """Stage 1: the genuine TPUEstimator graphs, and the rules on what TPUEstimator says of them."""
 
-from lab_utils.common.source import Place
-from lab_utils.dry_run.elsewhere import Elsewhere, reason
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.session import Session, Skip, at
+from lab_utils.dry_run.elsewhere import reason
+from lab_utils.dry_run.session import Session, Skip, at, unique
+from lab_utils.dry_run.unavailable import Unavailable
 
 # Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
 MODULES = ("calls", "messages", "hooks")
@@ -14,26 +13,18 @@ def carry_out(session: Session) -> str:
 
     Raises:
         Skip: the subject is not a TPUEstimator, which alone has graphs of several modes.
-        Elsewhere: this machine lacks what building the first graph takes.
+        Unavailable: this machine lacks what building the first graph takes.
     """
     traces = session.traces()
     if not traces:
         raise Skip("the step of this program is traced when it is compiled")
-    session.add(_once(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
+    session.add(unique(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(
                 f"Mode {trace.mode} with an input_fn of its own: the training one stood in for it."
             )
         if trace.mode is session.mode and trace.error is not None and (why := reason(trace.error)):
-            raise Elsewhere(why + at(trace.error))
+            raise Unavailable(why + at(trace.error))
     modes = [trace.mode for trace in traces if trace.error is None]
     return f"graphs built for {', '.join(modes)}" if modes else "no graph could be built"
-
-
-def _once(findings: list[Finding]) -> list[Finding]:
-    """The findings, each line and rule once, though several modes raise it."""
-    unique: dict[tuple[str, Place], Finding] = {}
-    for item in findings:
-        unique.setdefault((item.rule, item.place), item)
-    return list(unique.values())

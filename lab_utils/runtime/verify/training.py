@@ -20,6 +20,7 @@ from lab_utils import runtime
 from lab_utils.runtime import chips
 
 CLASSES, STEPS = 5, 10
+_ROUNDS = 16  # matmuls, one after the other
 MEASURED = "measured here"
 COMPUTED = "computed by the TPU compiler, with quoted peaks"
 
@@ -57,8 +58,8 @@ def train(
     return figures, [round(float(loss), 4) for loss in losses]
 
 
-def matmul(device: Any, size: int, rounds: int = 16) -> dict[str, Any]:
-    """The FLOP/s of `rounds` square matmuls, one after the other: bfloat16 on a TPU."""
+def matmul(device: Any, size: int) -> dict[str, Any]:
+    """The FLOP/s of square matmuls, one after the other: bfloat16 on a TPU."""
     import jax
 
     dtype = "bfloat16" if device.platform == "tpu" else "float32"
@@ -68,11 +69,11 @@ def matmul(device: Any, size: int, rounds: int = 16) -> dict[str, Any]:
         for seed in (0, 1)
     )
     left, right = left.astype(dtype), right.astype(dtype)
-    product = jax.jit(lambda x, w: jax.lax.fori_loop(0, rounds, lambda _, y: y @ w, x)[0, 0])
+    product = jax.jit(lambda x, w: jax.lax.fori_loop(0, _ROUNDS, lambda _, y: y @ w, x)[0, 0])
     float(product(left, right))
     start = time.perf_counter()
     float(product(left, right))
-    flops = 2 * size**3 * rounds / (time.perf_counter() - start)
+    flops = 2 * size**3 * _ROUNDS / (time.perf_counter() - start)
     return figure(f"matmul, {dtype}", flops / 1e12, "TFLOP/s", MEASURED)
 
 

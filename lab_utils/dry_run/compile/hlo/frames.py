@@ -17,11 +17,7 @@ class Origins:
     """The learner's line and the framework's op behind each instruction of a module."""
 
     def __init__(self, module: Module) -> None:
-        self._stacks = stacks(module.text)
-        self._users: dict[str, list[Instruction]] = {}
-        for instruction in module.instructions.values():
-            for name in instruction.operands:
-                self._users.setdefault(name, []).append(instruction)
+        self._stacks, self._users = stacks(module.text), module.users
 
     def of(self, instruction: Instruction, depth: int = 5) -> tuple[Place, str]:
         """Line and op of an instruction; the compiler's own copies have those of what uses them.

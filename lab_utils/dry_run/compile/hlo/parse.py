@@ -10,6 +10,9 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 _BYTES = {"pred": 1, "bf16": 2, "c64": 8, "c128": 16, "s4": 0.5, "u4": 0.5}
 _SHAPE = re.compile(r"([a-z]\w*)\[([\d,]*)\](?:\{([\d,]*)((?::[^}]*)?)\})?")
@@ -85,18 +88,38 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in text.split(",") if number)
 
 
-def group_size(text: str) -> int | None:
-    """Cores that take part in a collective, by its replica_groups; None where it names none, and all do.
+def members(text: str) -> tuple[int, ...]:
+    """The first group of cores that exchange something in a collective; () where it names none, and all do.
 
-    The forms are `{{0,1},{2,3}}`, `[4,2]<=[8]` (four groups of two) and `mesh['a'=4,'b'=2] {'b'}`.
+    The forms of its replica_groups are `{{0,1},{2,3}}`, `[4,2]<=[2,4]T(1,0)` (four groups of two) and
+    `mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}`, where the ids may be left out. A permutation has
+    source_target_pairs instead.
     """
-    if match := re.search(r"replica_groups=mesh\[([^\]]*)\] ?\{([^}]*)\}", text):
-        sizes = dict(re.findall(r"'([^']*)'=(\d+)", match[1]))
-        return math.prod(int(sizes[axis]) for axis in re.findall(r"'([^']*)'", match[2]))
-    if match := re.search(r"replica_groups=\[(\d+),(\d+)\]<=", text):
-        return int(match[2])
+    if match := re.search(
+        r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\((.*?)\))? ?\{([^}]*)\}", text
+    ):
+        sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", match[1])}
+        ids = _ids(match[2] or f"[{math.prod(sizes.values())}]").reshape(tuple(sizes.values()))
+        among = re.findall(r"'([^']*)'", match[3])
+        first = tuple(slice(None) if name in among else 0 for name in sizes)
+        return tuple(int(number) for number in ids[first].flat)
+    if match := re.search(r"replica_groups=\[([\d,]+)\]<=(\[[\d,]+\](?:T\([\d,]+\))?)", text):
+        return tuple(int(number) for number in _ids(match[2]).reshape(numbers(match[1]))[0])
+    if match := re.search(r"source_target_pairs=\{(\{.*?\})\}", text):
+        target = dict(map(numbers, re.findall(r"\{([\d,]+)\}", match[1])))
+        chain = [next(iter(target))]
+        while (following := target.get(chain[-1])) is not None and following not in chain:
+            chain.append(following)
+        return tuple(chain)
     match = re.search(r"replica_groups=\{\{([\d,]+)\}", text)
-    return len(match[1].split(",")) if match else None
+    return numbers(match[1]) if match else ()
+
+
+def _ids(text: str) -> np.ndarray:
+    """The numbers of cores that `[2,4]T(1,0)` stands for: 0 to 7 as 2 by 4, with its axes turned."""
+    sizes, turned = re.fullmatch(r"\[([\d,]+)\](?:T\(([\d,]+)\))?", text).groups()
+    ids = np.arange(math.prod(numbers(sizes))).reshape(numbers(sizes))
+    return ids.transpose(numbers(turned)) if turned else ids
 
 
 @dataclass
@@ -173,6 +196,21 @@ class Module:
     def operands(self, op: Instruction) -> list[Instruction]:
         """The instructions whose results it takes."""
         return [self.instructions[name] for name in op.operands if name in self.instructions]
+
+    @cached_property
+    def users(self) -> dict[str, list[Instruction]]:
+        """By the name of an instruction those that take its result."""
+        users: dict[str, list[Instruction]] = {}
+        for instruction in self.instructions.values():
+            for name in instruction.operands:
+                users.setdefault(name, []).append(instruction)
+        return users
+
+    @property
+    def results(self) -> list[Shape]:
+        """The shapes of what the program returns."""
+        body = self.computations.get(self.entry)
+        return body[-1].shapes if body else []
 
     def visits(self) -> Iterator[Visit]:
         """The instructions in the order of the program, those of loops and branches once."""

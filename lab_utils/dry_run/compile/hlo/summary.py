@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.compile.hlo.frames import Origins
 from lab_utils.dry_run.compile.hlo.parse import (
     Instruction,
     Module,
     Shape,
     Visit,
-    group_size,
+    members,
     numbers,
 )
+from lab_utils.dry_run.compile.hlo.regather import keeps_own_part
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 
 _PRODUCTS = ("convolution", "dot")
@@ -62,14 +63,19 @@ class Exchange:
     Attributes:
         kind: "all-reduce", "all-gather" ...
         bytes: of whole arrays, in all rounds of the loops around it.
-        group: cores that take part; None where the program names no groups, and all do.
+        members: the cores of the first group that takes part; () where the program names no groups, and all
+            do.
         overlapped: the program computes meanwhile: it is started before, or is fused into a computation.
+        place: the learner's line that it stems from; NOWHERE where the module names none.
+        kept_in_part: each core gathers the whole array, and keeps its own part of it.
     """
 
     kind: str
     bytes: int
-    group: int | None
+    members: tuple[int, ...]
     overlapped: bool
+    place: Place = NOWHERE
+    kept_in_part: bool = False
 
 
 @dataclass
@@ -82,6 +88,7 @@ class Summary:
         costs: estimated cycles, bytes of HBM and FLOP of a step [3], by line and op: NOWHERE, or "", where
             the module names none.
         aliased: the numbers of the arguments whose memory a result takes.
+        results: the shapes of what a core's step returns.
         loop_flops: of matmuls, in rounds of loops after the first.
         loop_bytes: read from HBM and written to it, in rounds after the first; `bytes`: in all rounds.
         on_chip: whether arrays lie in the chip's own memory, as from v4 on.
@@ -92,6 +99,7 @@ class Summary:
     exchanges: list[Exchange] = field(default_factory=list)
     costs: dict[tuple[Place, str], np.ndarray] = field(default_factory=dict)
     aliased: list[int] = field(default_factory=list)
+    results: list[Shape] = field(default_factory=list)
     loop_flops: float = 0.0
     loop_bytes: float = 0.0
     bytes: float = 0.0
@@ -148,7 +156,8 @@ def summarise(text: str) -> Summary:
         if op.opcode.removesuffix("-start") in _COLLECTIVES:
             # One that is spread over several instructions bears the same channel in all.
             match = re.search(r"channel_id=(\d+)", op.text)
-            exchanges.setdefault(match[0] if match else op.name, _exchange(visit, module))
+            name = match[0] if match else op.name
+            exchanges.setdefault(name, _exchange(visit, module, origins))
         if visit.fused or op.opcode in _NO_BUFFER:
             continue
         traffic_bytes = traffic(op, module)
@@ -171,12 +180,13 @@ def summarise(text: str) -> Summary:
             cost = times * np.array([cycles, traffic_bytes, flops], float)
             summary.costs[origin] = summary.costs.get(origin, 0.0) + cost
     summary.exchanges = list(exchanges.values())
+    summary.results = module.results
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
 
 
-def _exchange(visit: Visit, module: Module) -> Exchange:
+def _exchange(visit: Visit, module: Module, origins: Origins) -> Exchange:
     op = visit.instruction
     kind, starts = op.opcode.removesuffix("-start"), op.opcode.endswith("-start")
     result = op.shapes[: len(op.operands)] if starts else op.shapes
@@ -189,7 +199,9 @@ def _exchange(visit: Visit, module: Module) -> Exchange:
     if scatters:
         kind = "reduce-scatter"
     overlapped = starts or (visit.fused and not scatters)
-    return Exchange(kind, visit.times * size, group_size(op.text), overlapped)
+    place, _ = origins.of(op)
+    kept_in_part = kind == "all-gather" and keeps_own_part(op, module)
+    return Exchange(kind, visit.times * size, members(op.text), overlapped, place, kept_in_part)
 
 
 def _flops(op: Instruction, module: Module) -> float:
