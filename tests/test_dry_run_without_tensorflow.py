@@ -1,6 +1,6 @@
 """Programs of JAX, and of Keras on JAX, are judged where there is no TensorFlow, as on Colab's TPU runtime.
 
-In a child process that refuses to import TensorFlow; the slow test has an environment without it.
+In a child process that does not find TensorFlow. tests/test_places.py has an environment without it.
 """
 
 import re
@@ -15,16 +15,17 @@ pytest.importorskip("jax")
 pytest.importorskip("libtpu")
 ROOT = Path(__file__).parents[1]
 
-BLOCKED = """
+HIDDEN = """
 import sys
-from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 
-class Refusing(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("tensorflow", "tf_keras", "tensorflow_estimator"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Hiding(PathFinder):
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        hidden = name.split(".")[0] in ("tensorflow", "tf_keras", "tensorflow_estimator")
+        return None if hidden else PathFinder.find_spec(name, path, target)
 
-sys.meta_path.insert(0, Refusing())
+sys.meta_path[sys.meta_path.index(PathFinder)] = Hiding
 """
 COMMAND = """
 from lab_utils.dry_run.__main__ import main
@@ -91,13 +92,13 @@ def judged(said: str, *stages: str) -> None:
 
 
 def test_a_program_of_jax_by_the_command():
-    said = python(BLOCKED + COMMAND, "--main", "tests/jax_mains/optax_mlp.py", "--no_cache")
+    said = python(HIDDEN + COMMAND, "--main", "tests/jax_mains/optax_mlp.py", "--no_cache")
     judged(said, "read", "compile", "run")
     assert re.search(r"JAX; 1 of the 8 cores.*; jax [\d.]+, libtpu", said.replace("\n", " "))
 
 
 def test_a_step_of_jax_and_what_takes_tensorflow_is_told():
-    said = python(BLOCKED + STEP + SAID)
+    said = python(HIDDEN + STEP + SAID)
     judged(said, "read", "compile", "run")
     assert "- A TPU's rounding: a lowered step is read with TensorFlow" in said
 
@@ -105,12 +106,12 @@ def test_a_step_of_jax_and_what_takes_tensorflow_is_told():
 def test_a_program_of_keras_on_jax_by_the_command(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(KERAS + KERAS_MAIN)
-    said = python(BLOCKED + COMMAND, "--main", program, "--no_cache")
+    said = python(HIDDEN + COMMAND, "--main", program, "--no_cache")
     judged(said, "read", "compile", "run", "feed")
 
 
 def test_a_model_of_keras_on_jax():
-    judged(python(BLOCKED + KERAS + KERAS_OBJECTS + SAID), "read", "compile", "run")
+    judged(python(HIDDEN + KERAS + KERAS_OBJECTS + SAID), "read", "compile", "run")
 
 
 def test_where_tensorflow_is_installed_such_programs_do_not_import_it_either():
@@ -132,7 +133,7 @@ def test_a_program_of_tensorflow_is_told_what_to_install(program, says, tmp_path
     path = tmp_path / "train.py"
     path.write_text(program)
     target = [f"{path}:port"] if "port" in program else ["--main", path]
-    said = python(BLOCKED + COMMAND, *target)
+    said = python(HIDDEN + COMMAND, *target)
     assert says in said and "make setup" in said and "status 2" in said
 
 
