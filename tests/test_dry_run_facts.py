@@ -82,7 +82,10 @@ OF_A_STEP = {
 ONLY_OF_EVALUATION = {"mapped", "last_batch"}
 FOLLOWS_OF_A_STEP = {
     "program": ("every_op", "ops"),
-    "dataset": ("functions_of_input", "mapped", "links", "last_batch", "unsized", "batches"),
+    "dataset": (
+        *("functions_of_input", "mapped", "links", "last_batch", "unsized", "batches"),
+        "missing_files",
+    ),
 }
 
 

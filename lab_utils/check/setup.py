@@ -32,7 +32,7 @@ def ready(*packages: str) -> None:
     doctor` looks at everything.
     """
     try:
-        scratch.of_process()
+        scratch.use_process_folder()
     except OSError as error:
         print(
             f"[FAIL] temporary files: {error}\n       make room, or set TMPDIR to a folder with room"
