@@ -14,7 +14,7 @@ from lab_utils.dry_run import Report, api, dry_run, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.feed import stage as feed_stage
-from lab_utils.dry_run.lower import errors
+from lab_utils.dry_run.lower import explain
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.run import stage as run_stage
@@ -343,7 +343,7 @@ def test_a_step_that_computes_nothing_is_not_judged(step):
 def test_a_step_that_this_machine_cannot_lower_has_no_verdict(monkeypatch):
     """Not even where nothing else was found: a TPU was not asked."""
     # An op that a TPU has and a CPU lacks, and no reason in the program.
-    monkeypatch.setattr(errors, "_sized_by_data", lambda graph: None)
+    monkeypatch.setattr(explain, "_sized_by_data", lambda graph: None)
 
     def step(features, labels):
         images, size = tf.reshape(features["x"], [-1, 2, 3, 1]), tf.cast(labels[0], tf.int32) + 4

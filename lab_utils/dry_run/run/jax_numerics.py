@@ -17,6 +17,7 @@ from lab_utils.dry_run.run.numerics import DRAWN, Batch
 from lab_utils.dry_run.run.precision import as_on_tpu, without_a_seed
 from lab_utils.dry_run.run.virtual import culprit, executing
 from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.unavailable import Unavailable
 
 
 def carry_out(session: Session, program: Program, comparison: Comparison, steps: int) -> list[str]:
@@ -45,7 +46,7 @@ def carry_out(session: Session, program: Program, comparison: Comparison, steps:
             session.say("looking for the line whose rounding does it")
             line = culprit(one, batches, found)
             session.add([numerics.finding_of(what, program, line, DRAWN)])
-    except NoRoom as error:
+    except (Unavailable, NoRoom) as error:
         session.not_checked.append(f"A TPU's rounding: {error}")
         return []
     except ChildFailed as error:
