@@ -177,6 +177,22 @@ def command(folder, *arguments, **options):
     )
 
 
+@pytest.mark.parametrize("first", ["lab_utils.estimator", "tensorflow", "keras"])
+def test_a_program_may_import_its_packages_in_any_order(first, tmp_path):
+    """Estimators and TPUStrategy have their stand-ins, whatever brings TensorFlow."""
+    (tmp_path / "program.py").write_text(
+        f"import {first}\nimport tensorflow as tf\nfrom lab_utils.estimator import tpu, v1\n"
+        "address = tf.distribute.cluster_resolver.TPUClusterResolver('grpc://10.0.0.2:8470')\n"
+        "tf.distribute.TPUStrategy(address)\n"
+        "config = tpu.RunConfig(cluster=address)\n"
+        "tpu.TPUEstimator(lambda features: None, config=config, use_tpu=True, train_batch_size=64)\\\n"
+        "    .train(lambda params: None)\n"
+    )
+    ran = command(tmp_path, "--main", "program.py", "--stages", "trace,read", "--no_cache")
+    assert "program.py called train()." in ran.stderr, ran.stderr
+    assert ran.stdout.startswith("Not ready for v2:2x2"), ran.stdout
+
+
 def test_a_program_is_judged_by_its_own_main(tmp_path):
     """Whatever it does to its streams; threads and processes that it leaves do not keep the command."""
     leaves = (

@@ -11,6 +11,7 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import inputs, training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
@@ -48,7 +49,7 @@ def _graph(function):
 @pytest.mark.parametrize("op", REFUSED)
 def test_op_that_the_tpu_refuses(op):
     graph = _graph(REFUSED[op])
-    found = list(read_ops.unsupported(graph.get_operations()))
+    found = list(read_ops.unsupported(graph.get_operations(), Api.ESTIMATOR, False))
     assert any(op in finding.message and "XLA_TPU_JIT" in finding.message for finding in found)
 
 
@@ -169,7 +170,7 @@ def test_python_in_an_input_pipeline_is_an_error_on_several_hosts(cores, severit
     with tf.Graph().as_default() as graph:
         data = tf.data.Dataset.from_generator(numbers, tf.int32)  # <- here
         data.map(lambda x: tf.py_function(abs, [x], tf.int32))  # <- there
-    places = {(each.place.code, each.severity) for each in inputs.python([graph], cores)}
+    places = {(each.place.code, each.severity) for each in inputs.python([graph], cores, "")}
     assert {code.rpartition("# ")[2] for code, _ in places} == {"<- here", "<- there"}
     assert {found for _, found in places} == {severity}
 
@@ -244,7 +245,7 @@ def test_rules_that_input_fn_keeps_from_being_read_are_named():
 
     _, left_out = judged(once, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
     [said] = left_out
-    assert said.startswith("TPU211, TPU214, ") and "TPU228, of training: called" in said
+    assert said.startswith("TPU211, TPU214, ") and "TPU233, of training: called" in said
     assert "called once more, input_fn raised AssertionError: the files are open already" in said
     assert "# once" in said
     report, [said] = judged(checked, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
@@ -268,7 +269,7 @@ def test_rules_that_other_programs_go_without_are_named():
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
     wanted = (
         "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232 "
-        "TPU233 TPU234 TPU235"
+        "TPU233 TPU234 TPU235 TPU236"
     )
     # Of evaluation and prediction, which are not looked at.
     wanted += " TPU212 TPU213 TPU223 TPU225"

@@ -33,7 +33,7 @@ class EstimatorFacts(Facts):
         steps: those of one call of the mode, None where they are not known.
         source_of_data: what the mode's data come from, in words.
         unsized: the batches whose size is not fixed, if there are any.
-        open_end: see DatasetFacts.
+        endless: see DatasetFacts.
         address: where the program looks for its TPU, "" where it names none.
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
@@ -60,7 +60,7 @@ class EstimatorFacts(Facts):
         self.summaries_of = trace.core_graph
         self.api, self.on_host = Api.ESTIMATOR, False
         self.unsized = None  # TPUEstimator refuses such batches: TPU101
-        self.open_end = ""  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
+        self.endless = None  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
         self.stopped_by = self._stopped_by()
 
     def _stopped_by(self) -> str:
@@ -238,7 +238,6 @@ class DatasetFacts(Facts):
         cores, address: as of EstimatorFacts.
         source_of_data: "the dataset".
         steps: those of one evaluation, None where they are not known.
-        open_end: the argument that would say where an epoch ends, and that fit was not given; "" in a loop.
         place_of_batches: where the program trains: no line is known of a dataset.
     """
 
@@ -255,8 +254,6 @@ class DatasetFacts(Facts):
         self.cores, self.address = cores, observed.address
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
-        end = "validation_steps" if mode is Mode.EVAL else "steps_per_epoch"
-        self.open_end = end if "epochs" in observed.fit and observed.fit.get(end) is None else ""
 
     @fact
     def dataset(self) -> tf.data.Dataset:
@@ -299,6 +296,15 @@ class DatasetFacts(Facts):
     def batches(self) -> float | None:
         """How many batches there are; infinity for ever, None where tf.data does not know."""
         return data.size_of_dataset(self.dataset)
+
+    @fact
+    def endless(self) -> tuple[str, Place] | None:
+        """The argument that fit lacks, and the line, where the data never end."""
+        argument = "validation_steps" if self.mode is Mode.EVAL else "steps_per_epoch"
+        fit = self._observed.fit
+        if "epochs" not in fit or fit.get(argument) is not None or self.batches != float("inf"):
+            return None
+        return argument, self.place_of_batches
 
     @fact
     def asked(self) -> data.Asked | None:

@@ -226,6 +226,7 @@ def model_of_a_loop_made_before_the_scope(wrong):
             model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])  # <- TPU230
             optimizer = tf.keras.optimizers.SGD()
 
+        @tf.function
         def step(rows, labels):
             with tf.GradientTape() as tape:
                 loss = tf.nn.compute_average_loss((model(rows)[:, 0] - labels) ** 2)

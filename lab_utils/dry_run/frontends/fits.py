@@ -10,7 +10,7 @@ from unittest import mock
 from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.frontends import keras_jax_runs, keras_lines
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.frontends.imports import on_import
+from lab_utils.dry_run.frontends.imports import ESTIMATOR, on_import
 from lab_utils.dry_run.frontends.scope import Scope
 
 # Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
@@ -50,13 +50,13 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             else:
                 keras_lines.note(keras, stack)
 
-        def imported_tensorflow(_: ModuleType) -> None:
-            if tf_keras := _strategies(cores, note, scope, stack):
-                replace(tf_keras.Model, tf_keras)
-                keras_lines.note(tf_keras, stack)
+        def imported_estimator(_: ModuleType) -> None:
+            tf_keras = _strategies(cores, note, scope, stack)
+            replace(tf_keras.Model, tf_keras)
+            keras_lines.note(tf_keras, stack)
 
         # Keras 3 reads its backend when it is imported, which the program may choose before.
-        stack.enter_context(on_import({"tensorflow": imported_tensorflow, "keras": imported}))
+        stack.enter_context(on_import({ESTIMATOR: imported_estimator, "keras": imported}))
         try:
             yield
         except ImportError as error:  # of a backend that is not installed here
@@ -93,15 +93,10 @@ def _noting(
     return noted
 
 
-def _strategies(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack) -> Any | None:
-    """tf.keras, where TPUStrategy has its stand-in; None where TensorFlow has no Estimators here.
+def _strategies(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack) -> Any:
+    """tf.keras, where TPUStrategy has its stand-in."""
+    from lab_utils.dry_run.frontends import strategy
 
-    recorder.py notes why it has none.
-    """
-    try:
-        from lab_utils.dry_run.frontends import strategy
-    except ImportError:
-        return None
     tf_keras, model_of_version_1 = strategy.stand_in(cores, note, scope, stack)
     stack.enter_context(mock.patch.object(model_of_version_1, "fit", _refuse))
     return tf_keras

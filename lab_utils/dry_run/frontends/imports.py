@@ -12,6 +12,8 @@ from typing import Any
 
 from lab_utils.common import loading
 
+ESTIMATOR = "lab_utils.estimator"  # what gives TensorFlow its Estimator, when that is imported
+
 
 def give_tensorflow_its_estimator() -> None:
     """From here on TensorFlow has its Estimator, and tf.keras is Keras 2, as soon as it is imported.
@@ -22,7 +24,7 @@ def give_tensorflow_its_estimator() -> None:
 
     def install(tensorflow: ModuleType) -> None:
         with contextlib.suppress(ImportError):
-            importlib.import_module("lab_utils.estimator")
+            importlib.import_module(ESTIMATOR)
 
     loading.prepare()
     if tensorflow := loading.tensorflow():

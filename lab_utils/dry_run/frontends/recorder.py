@@ -7,6 +7,7 @@ first strategy.run (fits.py). Neither TensorFlow nor JAX is imported before the 
 """
 
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from unittest import mock
 
 from lab_utils.common import loading, source
 from lab_utils.common.figures import counted
-from lab_utils.dry_run.frontends import cells, fits, jax_runs, trainings
+from lab_utils.dry_run.frontends import cells, fits, imports, jax_runs, trainings
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
 from lab_utils.dry_run.progress import progress
@@ -177,18 +178,26 @@ def recording(cores: int) -> Iterator[Recording]:
             calls.refuse_program(args)
             start(self, args, *more, **options)
 
-        def imported(tensorflow: types.ModuleType) -> None:
-            try:
-                from lab_utils.dry_run.frontends import estimator_calls
-            except ImportError as error:  # JAX may train all the same, with data of TensorFlow's
-                calls.without_estimators = str(error)
-            else:
-                estimator_calls.stand_in(calls, cores, stack)
+        def imported(estimator: types.ModuleType) -> None:
+            from lab_utils.dry_run.frontends import estimator_calls
+
+            estimator_calls.stand_in(calls, cores, stack)
+
+        def imported_tensorflow(tensorflow: types.ModuleType) -> None:
+            """Notes why there are no Estimators: JAX may train all the same, with data of TensorFlow's."""
+            if (
+                imports.ESTIMATOR not in sys.modules
+            ):  # else it is there, or is what imports TensorFlow
+                try:
+                    importlib.import_module(imports.ESTIMATOR)
+                except ImportError as error:
+                    calls.without_estimators = str(error)
 
         stack.enter_context(mock.patch.object(subprocess.Popen, "__init__", popen))
         system = lambda command: subprocess.call(command, shell=True)  # noqa: E731
         stack.enter_context(mock.patch.object(os, "system", system))
-        stack.enter_context(on_import({"tensorflow": imported}, within=loading.quietly))
+        stack.enter_context(on_import({imports.ESTIMATOR: imported}))
+        stack.enter_context(on_import({"tensorflow": imported_tensorflow}, within=loading.quietly))
         calls.on_call = stack.enter_context(_patience())
         yield calls
 

@@ -455,11 +455,12 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
-@rule("TPU236", needs=("batches", "open_end", "place_of_batches"), modes=(Mode.TRAIN, Mode.EVAL))
-def never_ends(batches: float | None, open_end: str, where: Place) -> Iterator[Finding]:
+@rule("TPU236", needs=("endless",), modes=(Mode.TRAIN, Mode.EVAL))
+def never_ends(endless: tuple[str, Place] | None) -> Iterator[Finding]:
     """A finding where fit reads data that never end, and was not told how many batches to take."""
-    if open_end and batches == float("inf"):
-        yield finding("TPU236", where, argument=open_end)
+    if endless:
+        argument, where = endless
+        yield finding("TPU236", where, argument=argument)
 
 
 @rule("TPU233", needs=("missing_files",))
