@@ -43,14 +43,16 @@ def test_a_gradient_and_a_print_are_known_by_their_equations():
 def test_a_value_of_another_trace_is_known():
     kept = []
     jax.eval_shape(lambda x: kept.append(x + 1), ROWS)
-    assert names.leaked(jax.jit(lambda x: x).trace(ROWS)) is None
+    assert names.leak(jax.jit(lambda x: x).trace(ROWS)) is None
     with pytest.raises(jax.errors.UnexpectedTracerError):
         jax.jit(lambda x: x * kept[0])(ROWS)
     try:
         traced = jax.jit(lambda x: x * kept[0]).trace(ROWS)
     except jax.errors.UnexpectedTracerError:  # JAX itself says it where it traces
         return
-    assert names.leaked(traced).shape == ROWS.shape, f"Traced._consts, {HERE}"
+    error, made_at = names.leak(traced)
+    assert isinstance(error, jax.errors.UnexpectedTracerError), f"Traced._consts, {HERE}"
+    assert "kept.append(x + 1)" in made_at.code, f"Tracer._line_info, {HERE}"
 
 
 def test_a_mapped_step_is_traced_for_one_device():

@@ -59,11 +59,6 @@ _SIZED = (
     "compress",
     "extract",
 )  # functions of jax.numpy that JAX ends with an error about truth values
-_LEAK = (
-    "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not in "
-    "a generator of random numbers. Draw them before jax.lax.cond or keras.ops.cond, and hand them to the "
-    "branches."
-)
 _BLOCK = (
     "Give each pl.BlockSpec a shape whose last two sizes are multiples of 8 and 128, or those of the whole "
     "array: pad the array where they do not divide it."
@@ -117,7 +112,10 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
-    _kept = "Return the value from the function that computes it, in place of keeping it elsewhere."
+    _leak_fix = (
+        "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not "
+        "in a generator of random numbers. Draw them before jax.lax.cond, and hand them to the branches."
+    )
 
     def __init__(
         self,
@@ -215,22 +213,16 @@ class JaxWorkload(Workload):
                     only_here=True,
                 ) from error
             raise self._refusal(error) from error
-        if (aval := _jax.leaked(traced)) is not None:
-            raise self._of_another_trace(aval)
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         if leaked := _jax.leak(traced):
             error, made_at = leaked
-            raise NotJax(error, made_at or self.where, _LEAK)
+            raise NotJax(error, made_at or self.where, self._leak_fix)
         if not _jax.computes(traced.jaxpr.jaxpr):
             if jax_calls.loses_updates(step, call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
-
-    def _of_another_trace(self, aval: Any) -> CannotLower:
-        what = f"the step uses a value ({aval.str_short()}) that JAX traced in another function."
-        return NotJax(jax.errors.UnexpectedTracerError(what), self.where, self._kept)
 
     def _refusal(self, error: Exception) -> CannotLower:
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""

@@ -64,10 +64,10 @@ class KerasJaxWorkload(JaxWorkload):
     """
 
     backend = "JAX"
-    _kept = (
-        "A layer keeps what it computes when it is built, as Normalization(mean=...) does, and fit builds it "
-        "within a function that JAX traces. Build the model before fit: begin it with keras.Input(shape), or "
-        "call model.build."
+    _leak_fix = (
+        "Build the model before fit: begin it with keras.Input(shape), or call model.build. A layer such as "
+        "Normalization(mean=...) keeps what it computes when it is built, and fit builds it within a "
+        "function that JAX traces. Draw random numbers before keras.ops.cond, and hand them to the branches."
     )
 
     def __init__(

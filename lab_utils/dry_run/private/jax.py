@@ -142,15 +142,6 @@ def trees(traced: Any) -> tuple[Any, Any]:
     return traced._in_tree, getattr(traced, "out_tree", None) or traced._out_tree  # before jax 0.8
 
 
-def leaked(traced: Any) -> Any:
-    """The type of a value that a step uses, and that belongs to another trace; None for none.
-
-    JAX traces and lowers such a step, and refuses to call it.
-    """
-    kept = getattr(traced, "_consts", ())
-    return next((value.aval for value in kept if isinstance(value, jax.core.Tracer)), None)
-
-
 def result_names(traced: Any) -> list[str]:
     """A name for each result: its place in what the step returns, "[1]['loss']", as far as it is known."""
     _, results = trees(traced)
