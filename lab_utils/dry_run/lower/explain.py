@@ -1,6 +1,7 @@
 """TensorFlow's XLA bridge's errors, with the op that they name and the learner's line."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, place
@@ -40,10 +41,9 @@ def explain(error: Exception, graph: Any) -> CannotLower:
 
 def _growing(graph: Any) -> tf.Operation | None:
     """The op that gives a loop's state another shape in each round; None where none is known to."""
-    loops = (op for op in everywhere(graph) if op.type in ("While", "StatelessWhile"))
-    for loop in loops:
+    for loop in _loops(graph):
         functions = called_functions(loop)
-        if op_table.of_gradient(loop.name) or len(functions) != 2:
+        if len(functions) != 2:
             continue
         shapes = map(tf.TensorShape, attribute(loop, "output_shapes"))
         for shape, result in zip(shapes, functions[1].outputs, strict=False):
@@ -65,13 +65,18 @@ def _loop_of(operation: tf.Operation | None, graph: Any) -> tf.Operation | None:
 
 def _unbounded(graph: Any) -> tf.Operation | None:
     """The first loop of the program's in a graph, or in what it calls, that has no maximum_iterations."""
-    for op in everywhere(graph):
-        is_loop = op.type in ("While", "StatelessWhile") and not op_table.of_gradient(op.name)
-        if is_loop and place(op).file:
-            most = tf.get_static_value(op.inputs[1]) if len(op.inputs) > 1 else None
-            if most is not None and most < 0:  # so TensorFlow writes None
-                return op
+    for loop in _loops(graph):
+        most = tf.get_static_value(loop.inputs[1]) if len(loop.inputs) > 1 else None
+        if most is not None and most < 0 and place(loop).file:  # so TensorFlow writes None
+            return loop
     return None
+
+
+def _loops(graph: Any) -> Iterator[tf.Operation]:
+    """The loops of a graph, and of what it calls, without those that compute gradients."""
+    for op in everywhere(graph):
+        if op.type in ("While", "StatelessWhile") and not op_table.of_gradient(op.name):
+            yield op
 
 
 def _sized_by_data(graph: Any) -> tf.Operation | None:

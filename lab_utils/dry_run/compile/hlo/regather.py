@@ -8,16 +8,16 @@ from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
 
 # What only lays the same numbers out in another way.
 _SAME_NUMBERS = {
-    *(
-        "bitcast",
-        "copy",
-        "reshape",
-        "transpose",
-        "convert",
-        "get-tuple-element",
-        "optimization-barrier",
-    ),
-    *("all-gather-done", "copy-start", "copy-done"),
+    "bitcast",
+    "copy",
+    "copy-start",
+    "copy-done",
+    "reshape",
+    "transpose",
+    "convert",
+    "get-tuple-element",
+    "optimization-barrier",
+    "all-gather-done",
 }
 _ONE_CORE = {"partition-id", "replica-id"}
 _DEPTH = 12  # steps on the way from an array to what takes it, or to what an index follows from
