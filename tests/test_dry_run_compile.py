@@ -6,9 +6,9 @@ import math
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
+import psutil
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 from rules.judging import jobs  # noqa: F401
@@ -146,11 +146,11 @@ with start_job("compile", request, {{"program.hlo": hlo}}) as running:
     command = [sys.executable, "-c", code]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert "compiling" in parent.stdout.readline()
+    children = psutil.Process(parent.pid).children()
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 60
-    while list(temporary.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    psutil.wait_procs(children)
+    assert len(children) == 1
     assert list(temporary.iterdir()) == []
 
 

@@ -221,9 +221,10 @@ def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str
     return report
 
 
-def _end_with_parent(folder: Path) -> None:
+def _end_with_parent(folder: Path, is_orphan: threading.Event) -> None:
     """Waits for the end of the standard input: the parent is gone, and with it who would clean up."""
     os.read(0, 1)  # unbuffered: Python's own reader would hold a lock when the job ends
+    is_orphan.set()
     while folder.exists():  # the job may be writing its result there just now
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
@@ -234,11 +235,18 @@ def main(folder: Path) -> None:
     # Where memory runs out, the system ends this process, and its parent says so in the report.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    jobs = {"compile": _compile, "run": _run, "run_jax": _run_jax}
-    result = jobs[request["job"]](request, folder)
-    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    is_orphan = threading.Event()
+    cleaner = threading.Thread(target=_end_with_parent, args=(folder, is_orphan), daemon=True)
+    cleaner.start()
+    try:
+        request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+        jobs = {"compile": _compile, "run": _run, "run_jax": _run_jax}
+        result = jobs[request["job"]](request, folder)
+        (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    finally:
+        # A job that ends just now, or fails for want of its folder, must not end the process before that.
+        if is_orphan.is_set():
+            cleaner.join()
 
 
 if __name__ == "__main__":
