@@ -1,6 +1,10 @@
 """The cost of a compiled step by the learner's lines."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +13,26 @@ from lab_utils.dry_run.compile.figures import by_line
 from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.records import CompiledStep
 from lab_utils.dry_run.report.report import Report
+
+ROOT = Path(__file__).parents[1]
+SESSION = """
+import os
+import numpy as np
+import keras
+from lab_utils.estimator import tf
+if os.environ["KERAS_BACKEND"] == "tensorflow":
+    keras = tf.keras
+layers = [keras.layers.Dense(64, name="small"), keras.layers.Dense(256, name="large")]
+model = keras.Sequential(layers)
+model.compile("sgd", "mse")
+model.build((None, 32))
+from lab_utils.dry_run import dry_run
+rows = np.ones([64, 32], "f"), np.ones([64, 256], "f")
+data = tf.data.Dataset.from_tensor_slices(rows).batch(64)
+report = dry_run(model, data, stages=["compile"])
+[step] = [step for step in report.compiled if step.lines]
+print(*(line.place for line in step.lines), sep="\\n")
+"""
 
 # As libtpu writes it, shortened: a prefetch, a fused product, a loop of four rounds, a sum over cores.
 HLO = """HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias) }
@@ -124,6 +148,17 @@ def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metad
     assert {each.place.line for each in lines_of(text, known)} == {3, 4}
     text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
     assert {each.place.line for each in lines_of(text)} == {12, 9}
+
+
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_a_layer_that_was_made_before_is_named_in_place_of_its_line(backend, tmp_path):
+    """As in a notebook: what Keras' own layers compute stood under no line."""
+    file = tmp_path / "session.py"
+    file.write_text(SESSION)
+    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert {"layer small", "layer large"} <= set(ran.stdout.splitlines())
 
 
 def test_lines_are_in_every_view_and_come_back_from_json():

@@ -25,6 +25,8 @@ _FRAMEWORK = re.compile(
 # Where a learner's part is still open, a lab goes on with the course's solution, whose module has a name that
 # begins so in place of a file: its lines are not to be printed.
 SOLUTION = "the course's solution of "
+# A layer of Keras of which no line is known, in place of a file.
+LAYER = "layer "
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
@@ -49,7 +51,7 @@ class Place:
         function: the function that the line stands in; "" at the top level.
         code: the line itself, stripped; "" where the source cannot be read.
         op: the name of the TensorFlow op that the line made; "" for other places.
-        text: what is known in place of a line, such as "the dataset".
+        text: what is known in place of a line, such as "the dataset" or "layer dense".
     """
 
     file: str = ""
@@ -67,7 +69,7 @@ class Place:
     def position(self) -> str:
         """File and line with the function, without the code: "model.py:41, in model_fn"."""
         if not self.file:
-            return f"op {self.op}" if self.op else self.text
+            return self.text or (f"op {self.op}" if self.op else "")
         separator = ", line " if self.file.startswith(("cell ", "a notebook cell")) else ":"
         position = f"{self.file}{separator}{self.line}"
         return f"{position}, in {self.function}" if self.function else position
@@ -75,13 +77,11 @@ class Place:
     @property
     def source_line(self) -> "Place":
         """The same place without its op: two ops of one line have it in common."""
-        return replace(self, op="") if self.file else self
+        return replace(self, op="") if self.file or self.text else self
 
     def __str__(self) -> str:
-        if not self.file:
-            return self.position
         words = f"{self.position}: `{self.code}`" if self.code else self.position
-        return f"{words} (op {self.op})" if self.op else words
+        return f"{words} (op {self.op})" if self.op and words != f"op {self.op}" else words
 
 
 NOWHERE = Place()
@@ -212,6 +212,8 @@ def _of_frame(frame: Frame | None) -> Place:
     column = getattr(frame, "colno", None)  # of exceptions alone
     if frame.filename.startswith(SOLUTION):
         return Place(file=frame.filename, line=frame.lineno)
+    if frame.filename.startswith(LAYER):
+        return Place(text=frame.filename)
     path = Path(frame.filename)
     return Place(
         file=_cell(frame.filename)

@@ -126,7 +126,7 @@ def by_line(
     for (place, op), cost in costs.items():
         if not place and op:
             line = place_of(op).source_line
-            place = line if line.file else NOWHERE
+            place = line if line.file or line.text else NOWHERE
         sums[place] = sums.get(place, 0.0) + cost
     lines = [LineCost(place, *map(float, cost)) for place, cost in sums.items()]
     return sorted(lines, key=lambda line: (line.cycles, line.bytes), reverse=True)[:most]

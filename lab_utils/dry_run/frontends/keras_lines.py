@@ -1,6 +1,7 @@
 """The line where a program makes each layer of a Keras model: it is then named for what the layer computes.
 
-The layers that Keras brings are called from Keras alone: no line of the program is on the stack.
+The layers that Keras brings are called from Keras alone: no line of the program is on the stack. A layer that
+was made before the dry run, as in a notebook, is named in place of its line.
 """
 
 import contextlib
@@ -87,7 +88,8 @@ def _at_its_line(call: Callable) -> Callable:
     @functools.wraps(call)
     def called(self: Any, *arguments: Any, **options: Any) -> Any:
         function = functools.partial(call, self, *arguments, **options)
-        return _call_at(*_made[self], function) if self in _made else function()
+        file, line = _made.get(self, (f"{source.LAYER}{self.name}", 1))
+        return _call_at(file, line, function)
 
     return called
 
