@@ -439,6 +439,8 @@ KERAS_1 = """
         ("import tensorflow as tf\nconfig = tf.tpu.RunConfig()\n",
          r"at train.py:2.*\n  Write tf.compat.v1.estimator.tpu.RunConfig"),
         ("x = 1\n y = 2\n", "at train.py:2"),
+        ("from lab_utils.estimator import tf\nnames = tf.data.Dataset.from_tensor_slices([])\n"
+         "pictures = names.map(tf.io.read_file)", r"at train.py:3.*\n  Look at the list of files.*TPU233"),
         # As tpu.rewrite's programs run a session: cloudml-samples' tpu_rewrite.
         ("from lab_utils.estimator import tf, v1\nwith tf.Graph().as_default():\n"
          "    v1.Session().run(v1.placeholder(tf.float32, [2]) * 2)\n",
@@ -629,6 +631,8 @@ def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_p
 
 COLAB = """
 import google.colab, os
+import distutils
+assert distutils.version.LooseVersion("1.14") < "2.0"
 from google.colab import drive, files
 google.colab.auth.authenticate_user()
 for name in files.upload(): print(name)
