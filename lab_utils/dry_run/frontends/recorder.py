@@ -63,7 +63,7 @@ def record(
         if b"COLAB_TPU_ADDR" in text:
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_COLAB))
         if b"distutils.version" in text:
-            # Such programs import distutils alone: older TensorFlow imported the rest, as Colab's notebooks expect.
+            # Such programs import distutils alone: older TensorFlow imported the rest.
             with contextlib.suppress(ImportError):
                 importlib.import_module("distutils.version")
         stack.enter_context(warnings.catch_warnings())
