@@ -460,6 +460,8 @@ KERAS_1 = """
          r"starts `python.* \(train.py:2\)"),
         # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
         ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("import sys, types\nsys.modules['pandas'] = pd = types.ModuleType('pandas')\npd.np",
+         r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",
          r"cannot be checked here: .*import from tensorflow.keras\)"),
         ("import mesh_tensorflow as mtf", "cannot be checked here: .*lays a model over the cores by its own"),
