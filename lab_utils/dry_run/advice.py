@@ -21,6 +21,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         "folder that it comes from, and raise an error of your own where no file is found (rule TPU233).",
     ),
     (
+        r"'NoneType' object has no attribute 'training_chief_hooks'",
+        "model_fn returns None here: return a TPUEstimatorSpec in each mode that the program calls.",
+    ),
+    (
         r"maximum_iterations was not passed",
         "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N).",
     ),
