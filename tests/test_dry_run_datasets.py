@@ -10,6 +10,7 @@ from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import apply_rules
+from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.read import unsupported  # noqa: F401  registers its rules
@@ -109,3 +110,9 @@ def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function,
 )
 def test_the_size_of_a_last_batch_is_known_without_reading(pipeline, rest):
     assert rest_of_dataset(pipeline(ROWS)) == rest
+
+
+def test_arrays_without_a_batch_size_make_as_many_batches_as_an_epoch_has_steps():
+    rows = np.zeros([120, 4], np.float32)
+    batches = datasets.given_to_fit(rows, rows, steps_per_epoch=5)
+    assert int(batches.cardinality()) == 5 and batches.element_spec[0].shape[0] == 24

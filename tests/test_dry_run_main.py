@@ -439,6 +439,8 @@ KERAS_1 = """
         ("import tensorflow as tf\nconfig = tf.tpu.RunConfig()\n",
          r"at train.py:2.*\n  Write tf.compat.v1.estimator.tpu.RunConfig"),
         ("x = 1\n y = 2\n", "at train.py:2"),
+        ("from lab_utils.estimator import tf\nnames = tf.data.Dataset.from_tensor_slices([])\n"
+         "pictures = names.map(tf.io.read_file)", r"at train.py:3.*\n  Look at the list of files.*TPU233"),
         # As tpu.rewrite's programs run a session: cloudml-samples' tpu_rewrite.
         ("from lab_utils.estimator import tf, v1\nwith tf.Graph().as_default():\n"
          "    v1.Session().run(v1.placeholder(tf.float32, [2]) * 2)\n",
@@ -458,6 +460,8 @@ KERAS_1 = """
          r"starts `python.* \(train.py:2\)"),
         # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
         ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("import sys, types\nsys.modules['pandas'] = pd = types.ModuleType('pandas')\npd.np",
+         r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",
          r"cannot be checked here: .*import from tensorflow.keras\)"),
         ("import mesh_tensorflow as mtf", "cannot be checked here: .*lays a model over the cores by its own"),
@@ -629,6 +633,8 @@ def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_p
 
 COLAB = """
 import google.colab, os
+import distutils
+assert distutils.version.LooseVersion("1.14") < "2.0"
 from google.colab import drive, files
 google.colab.auth.authenticate_user()
 for name in files.upload(): print(name)

@@ -334,3 +334,11 @@ def test_a_name_that_model_fn_looks_for_elsewhere_is_named():
     [found, *_] = findings(model_fn, eval_batch_size=None, predict_batch_size=None)
     assert found.rule == "TPU199" and "# the line" in found.place.code
     assert "tf.compat.v1.tpu.CrossShardOptimizer" in found.fix
+
+
+def test_a_model_fn_that_forgets_to_return_its_spec_is_told_so():
+    def model_fn(features, labels, mode, params):
+        dense(features, labels, mode, params)
+
+    [found, *_] = findings(model_fn, eval_batch_size=None, predict_batch_size=None)
+    assert found.rule == "TPU199" and "model_fn returns None" in found.fix

@@ -18,7 +18,11 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         r"|requested dtype string for Tensor with dtype float32"
         r"|Input 'filenames?' of '\w+' Op has type float32 that does not match expected type of string",
         "Look at the list of files: an empty list becomes a tensor of float32. Check the pattern or the "
-        "folder that it comes from, and raise an error of your own where no file is found.",
+        "folder that it comes from, and raise an error of your own where no file is found (rule TPU233).",
+    ),
+    (
+        r"'NoneType' object has no attribute 'training_chief_hooks'",
+        "model_fn returns None here: return a TPUEstimatorSpec in each mode that the program calls.",
     ),
     (
         r"maximum_iterations was not passed",
@@ -39,9 +43,14 @@ _HOMES = (
 
 def advice(message: str) -> str:
     """What to do about an error with this message."""
+    return known(message) or _PLAIN
+
+
+def known(message: str) -> str:
+    """The same; "" where no more is known than the message says."""
     text = " ".join(message.split())
-    known = (fix for pattern, fix in _KNOWN if re.search(pattern, text))
-    return next(known, "") or moved(text) or _PLAIN
+    fixes = (fix for pattern, fix in _KNOWN if re.search(pattern, text))
+    return next(fixes, "") or moved(text)
 
 
 def moved(message: str) -> str:

@@ -310,14 +310,17 @@ class DatasetFacts(Facts):
     def asked(self) -> data.Asked | None:
         """How many batches fit asks of the dataset, where it is told how many make an epoch.
 
-        Keras begins again in each epoch where that is just the dataset's length. Keras 3 does so also where
-        the data end within an epoch.
+        Keras repeats arrays once an epoch. It begins a dataset again where an epoch has just its length;
+        Keras 3 does so also where the data end within an epoch.
         """
-        steps = self._observed.fit.get("steps_per_epoch")
+        fit = self._observed.fit
+        steps = fit.get("steps_per_epoch")
         if self.mode is not Mode.TRAIN or not isinstance(steps, int) or steps == self.batches:
             return None
-        epochs = self._observed.fit.get("epochs") or 1
-        again = self._observed.fit.get("begins_again", False)
+        if not isinstance(fit.get("x"), tf.data.Dataset):
+            return data.Asked("an epoch of fit", steps, sure=True)
+        epochs = fit.get("epochs") or 1
+        again = fit.get("begins_again", False)
         return data.Asked("fit, with all its epochs,", steps * epochs, sure=not again)
 
 

@@ -305,10 +305,18 @@ def called(snippet: Snippet) -> Port:
     return Port(main=main)
 
 
+def _resolver() -> Any:
+    return tf.distribute.cluster_resolver.TPUClusterResolver("local")
+
+
+def _strategy() -> tf.distribute.Strategy:
+    return tf.distribute.TPUStrategy(_resolver())
+
+
 def fitted(snippet: Snippet) -> Port:
     """The block makes a Keras model and trains it."""
     given = {
-        "resolver": lambda: tf.distribute.cluster_resolver.TPUClusterResolver("local"),
+        "resolver": _resolver,
         "rows": lambda: tf.zeros([1024, SIZE]),
         "labels": lambda: tf.zeros([1024, 8]),
     }
@@ -320,8 +328,7 @@ def dataset_of_keras(snippet: Snippet) -> Port:
 
     def main():
         batches = snippet.run({"dataset": lambda: parts.examples(200)}).get("dataset")
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
-        with tf.distribute.TPUStrategy(resolver).scope():
+        with _strategy().scope():
             model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
             model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         model.fit(batches)
@@ -333,8 +340,7 @@ def loop(snippet: Snippet) -> Port:
     """The block defines train, which a loop of one's own calls for each batch."""
 
     def main():
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
-        strategy = tf.distribute.TPUStrategy(resolver)
+        strategy = _strategy()
         with strategy.scope():
             model = tf.keras.Sequential([tf.keras.layers.Dense(4, input_shape=[SIZE])])
             optimizer = tf.keras.optimizers.SGD(0.1)
@@ -359,8 +365,7 @@ def compiled_by_keras(snippet: Snippet) -> Port:
     """The block compiles a Keras model in the scope of its strategy."""
 
     def main():
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
-        strategy = tf.distribute.TPUStrategy(resolver)
+        strategy = _strategy()
         with strategy.scope():
             model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[SIZE])])
         snippet.run({"strategy": lambda: strategy, "model": lambda: model})

@@ -459,3 +459,15 @@ def variable_of_a_loop_made_before_the_scope(wrong):
             run(batch)
 
     return Port(main=main)
+
+
+@wrong("TPU211")
+def steps_of_an_epoch_beyond_the_arrays(wrong):
+    """10 batches, which Keras repeats for each of four epochs: 40 are fewer than 48."""
+
+    def main():
+        rows = tf.random.stateless_uniform([640, 8], (1, 2)).numpy()
+        options = {"batch_size": 64, "steps_per_epoch": 12 if wrong else 5}
+        _model().fit(rows, rows[:, 0], epochs=4, **options)  # <- TPU211
+
+    return Port(main=main)

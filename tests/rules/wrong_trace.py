@@ -634,3 +634,13 @@ def labels_as_strings_before_the_dataset(wrong):
         return data.map(lambda x, label, shown: ({"shown": shown, "x": x}, label)).prefetch(1)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
+
+
+@wrong("TPU122", place="wrong_trace.py")
+def predictions_in_a_list(wrong):
+    return _predicting(lambda logits: [logits] if wrong else {"logits": logits})
+
+
+@wrong("TPU122", place="wrong_trace.py")
+def a_prediction_that_is_no_tensor(wrong):
+    return _predicting(lambda logits: {"logits": [logits] if wrong else logits})

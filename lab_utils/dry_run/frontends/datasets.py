@@ -72,9 +72,13 @@ def given_to_fit(
     y: Any = None,
     batch_size: int | None = None,
     sample_weight: Any = None,
+    steps_per_epoch: int | None = None,
     **options: Any,
 ) -> tf.data.Dataset:
-    """What fit makes of its data: arrays become batches, the last one as it comes; a generator is called."""
+    """What fit makes of its data: arrays become batches, the last one as it comes; a generator is called.
+
+    Where no size of a batch is given, Keras makes as many batches of arrays as an epoch has steps.
+    """
     if isinstance(x, tf.data.Dataset):
         return x
     if (generated := of_python(x)) is not None:
@@ -83,11 +87,10 @@ def given_to_fit(
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
         raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
-    whole, size = (
-        tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]),
-        batch_size or 32,
-    )
-    return whole.batch(size, drop_remainder=len(leaves[0]) % size == 0)
+    whole = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+    examples = len(leaves[0])
+    size = batch_size or (math.ceil(examples / steps_per_epoch) if steps_per_epoch else 32)
+    return whole.batch(size, drop_remainder=examples % size == 0)
 
 
 def _arrays(data: Any) -> Any:

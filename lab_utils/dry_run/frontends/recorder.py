@@ -62,6 +62,10 @@ def record(
             colab.stand_in()
         if b"COLAB_TPU_ADDR" in text:
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_COLAB))
+        if b"distutils.version" in text:
+            # Such programs import distutils alone: older TensorFlow imported the rest.
+            with contextlib.suppress(ImportError):
+                importlib.import_module("distutils.version")
         stack.enter_context(warnings.catch_warnings())
         stack.callback(_restore_streams, sys.stdout, sys.stderr)
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))

@@ -183,7 +183,7 @@ MESSAGES = (
     ),
     Message("TPU120", r"Unsupported data type for TPU: (?P<dtype>\w+)", where=clues.at_dtype),
     Message("TPU121", r"`?input_fn`? must return `?a? ?`?Dataset", where=clues.at_input_fn),
-    Message("TPU122", r"predictions must be dict of Tensors"),
+    Message("TPU122", r"predictions(\[.*?\])? must be (dict of Tensors|Tensor, given)"),
     Message("TPU123", r"predictions has dynamic shape"),
     Message(
         "TPU126",

@@ -38,6 +38,7 @@ for _name in ("infeed_enqueue", "infeed_dequeue", "outfeed_enqueue", "outfeed_de
 
 # Where the names of a module are looked for, in this order; "" is tf.compat.v1 itself.
 PREFIXES = {
+    "cloud": (_STAND_INS,),
     "checkpoint": ("train", "train.experimental"),
     "cluster_resolver": ("distribute.cluster_resolver",),
     "compiler": ("xla.experimental",),

@@ -1,4 +1,4 @@
-"""Names of tf.contrib.data, estimator, image, opt and training that TensorFlow lost, in a few lines each."""
+"""What TensorFlow lost of tf.contrib (cloud, data, estimator, image, opt, training), a few lines each."""
 
 import re
 import types
@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lab_utils.estimator import tf, v1
+
+
+def configure_gcs(session: Any, credentials: Any = None, **settings: Any) -> None:
+    """Told a TPU's host how to read the user's buckets, as notebooks of Colab did. Nothing is read here."""
 
 
 def batch_and_drop_remainder(batch_size: int) -> Callable:
