@@ -196,7 +196,8 @@ class Uncorrelated(tf.keras.layers.Layer):
         moved = rows + 100.0
         squares = tf.matmul(moved, moved, transpose_a=True)  # of large numbers
         mean = tf.reduce_mean(moved, 0)
-        covariance = squares / rows.shape[0] - mean[:, None] * mean
+        count = tf.cast(tf.shape(rows)[0], tf.float32)
+        covariance = squares / count - mean[:, None] * mean
         self.add_loss(tf.reduce_mean((covariance - tf.eye(4)) ** 2))
         return rows
 
