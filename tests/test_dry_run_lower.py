@@ -24,8 +24,10 @@ from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower import graph_def as graph_parts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
-from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.estimator import tf
+
+# isort: split
+from tensorflow.compiler.xla.service import hlo_pb2
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -51,7 +53,7 @@ def test_every_trait_lowers(name):
 
 def test_all_reduces_name_all_cores_and_one_core_has_the_whole_batch():
     program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=4)
-    module = _hlo.module(program.hlo)
+    module = hlo_pb2.HloModuleProto.FromString(program.hlo)
     ops = [op for computation in module.computations for op in computation.instructions]
     # TensorFlow 2.20 moved the groups into a message of their own.
     holders = [getattr(op, "collective_device_list", op) for op in ops] + ops

@@ -185,6 +185,96 @@ def test_a_right_port_is_not_hurt(right):
     )
 
 
+POINTS = np.random.default_rng(0).normal(size=(256, 16)).astype(np.float32)
+KINDS = np.random.default_rng(0).integers(0, 4, 256).astype(np.int32)
+
+
+class Uncorrelated(tf.keras.layers.Layer):
+    """Adds how far the columns, moved by 100, are from having no covariance."""
+
+    def call(self, rows):
+        moved = rows + 100.0
+        squares = tf.matmul(moved, moved, transpose_a=True)  # of large numbers
+        mean = tf.reduce_mean(moved, 0)
+        count = tf.cast(tf.shape(rows)[0], tf.float32)
+        covariance = squares / count - mean[:, None] * mean
+        self.add_loss(tf.reduce_mean((covariance - tf.eye(4)) ** 2))
+        return rows
+
+
+class OfOneVariance(tf.keras.layers.Layer):
+    """The same of the variances only, E[x^2] - E[x]^2, which are no matmul's."""
+
+    def call(self, rows):
+        moved = rows + 100.0
+        variance = tf.reduce_mean(moved**2, 0) - tf.reduce_mean(moved, 0) ** 2
+        self.add_loss(tf.reduce_mean((variance - 0.25) ** 2))
+        return rows
+
+
+def trained(*layers, rate=0.01):
+    """The report on a Keras model of these layers."""
+    keras = tf.keras
+    model = keras.Sequential([keras.layers.Input((16,)), *layers])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(rate), loss)
+    return asked(model)
+
+
+def asked(subject):
+    examples = tf.data.Dataset.from_tensor_slices((POINTS, KINDS))
+    batches = examples.batch(64, drop_remainder=True).repeat()
+    options = {"stages": ("trace", "run"), "numerics": True, "steps": 4, "progress": False}
+    return dry_run(subject, batches, "v2:2x2", **options)
+
+
+def test_a_keras_model_that_takes_differences_of_large_products_is_told_at_the_line():
+    report = trained(tf.keras.layers.Dense(4), Uncorrelated(), rate=0.001)
+    [found] = [found for found in report.findings if found.rule == "TPU409"]
+    assert "of large numbers" in found.where
+
+
+@pytest.mark.parametrize("more", [[], [OfOneVariance()]], ids=["two layers", "a variance"])
+def test_a_keras_model_whose_matmuls_hurt_nothing_is_not(more):
+    layers = tf.keras.layers
+    report = trained(layers.Dense(32, "relu"), layers.Dense(4), *more)
+    assert not [found for found in report.findings if found.rule == "TPU409"]
+    assert 0 < report.numerics.tpu_loss < report.numerics.other_loss
+
+
+def test_updates_that_are_lost_in_bfloat16_are_told_with_the_variable():
+    layers = tf.keras.layers
+    few_digits = {"dtype": "bfloat16", "kernel_initializer": "ones", "use_bias": False}
+    logits = layers.Activation("linear", dtype="float32")
+    report = trained(layers.Dense(4, **few_digits), logits, rate=1e-4)
+    [found] = report.findings
+    assert found.rule == "TPU408" and "kernel is bfloat16" in found.fix
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_a_plain_function(precise):
+    weights = tf.Variable(np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32))
+
+    def step(points, kinds):
+        with tf.GradientTape() as tape:
+            if precise:
+                logits = tf.matmul(points, weights)
+            else:
+                logits = tf.matmul(points + 1000, weights) - 1000 * tf.reduce_sum(weights, 0)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(kinds, logits)
+            loss = tf.nn.compute_average_loss(losses)
+        gradient = tape.gradient(loss, weights)
+        gradient = tf.distribute.get_replica_context().all_reduce("sum", gradient)
+        weights.assign_sub(0.01 * gradient)
+        return loss
+
+    report = asked(step)
+    assert len(report.numerics.tpu_losses) == 4
+    found = [found for found in report.findings if found.rule == "TPU409"]
+    assert bool(found) != precise
+    assert all("points + 1000" in each.where for each in found)
+
+
 def test_random_numbers_of_each_run_are_told():
     program = lower_estimator(make(noisy), reader((ROWS, CLASSES)), cores=2)
     assert program.random

@@ -101,6 +101,31 @@ def test_products_of_bfloat16_are_the_same_on_a_tpu():
     assert report.numerics.tpu_weights == 0 < report.numerics.other_weights
 
 
+def test_a_variance_that_is_no_matmuls_is_left_alone():
+    def loss(weights, points, labels):
+        rows = (points - 101) @ weights + 100
+        variance = (rows**2).mean(0) - rows.mean(0) ** 2
+        return ((variance - 0.25) ** 2).mean()
+
+    report = asked(descending(loss), np.eye(16, dtype=np.float32))
+    assert not report.findings and 0 < report.numerics.tpu_loss < report.numerics.other_loss
+
+
+def test_updates_that_are_lost_in_bfloat16_are_told():
+    def loss(weights, points, labels):
+        return cross_entropy(
+            ((points - 101).astype("bfloat16") @ weights).astype("float32"), labels
+        )
+
+    @jax.jit
+    def step(weights, points, labels):
+        value, gradient = jax.value_and_grad(loss)(weights, points, labels)
+        return weights - jnp.bfloat16(1e-4) * gradient, value
+
+    [found] = asked(step, jnp.ones((16, 4), "bfloat16")).findings
+    assert found.rule == "TPU408" and "is bfloat16" in found.fix
+
+
 @pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
 def test_what_a_key_draws_is_the_same_in_each_run(kind):
     @jax.jit

@@ -8,6 +8,7 @@ from dry_run_models import CLASSES, MODELS, ROWS, all_reduces, dense, make, read
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.trace.build import trace
@@ -15,6 +16,7 @@ from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 # isort: split
+from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.training import monitored_session, session_manager
 from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
@@ -36,6 +38,42 @@ NAMES = (  # of functions that the dry run replaces for a while
     (tpu_estimator._ModelFnWrapper, "_call_model_fn"),
     (tpu_estimator.TPUEstimator, "_call_input_fn"),
 )
+
+
+def _messages(message):
+    """The messages within a message of a .proto file, by name, with its own."""
+    found, left = {}, [message]
+    while left:
+        message = left.pop()
+        if found.setdefault(message.name, message) is message:
+            left += [field.message_type for field in message.fields if field.message_type]
+    return found
+
+
+def _wire(field):
+    """What of a field stands in the bytes: a number and the kind of what follows, repeated or not."""
+    within = field.message_type and field.message_type.name
+    kind = field.TYPE_INT32 if field.type == field.TYPE_ENUM else field.type
+    return field.number, kind, within, field.is_repeated
+
+
+def test_the_fields_of_a_lowered_step_are_those_of_xla():
+    ours = _messages(_hlo._message("HloModuleProto").DESCRIPTOR)
+    theirs = _messages(hlo_pb2.HloModuleProto.DESCRIPTOR)
+    assert set(ours) == set(_hlo.MESSAGES)
+    for name, message in ours.items():
+        assert message.fields
+        for field in message.fields:
+            xlas = theirs[name].fields_by_name[field.name]
+            assert _wire(field) == _wire(xlas), f"{name}.{field.name}"
+
+
+def test_the_types_of_numbers_are_those_of_xla():
+    field = _messages(hlo_pb2.HloModuleProto.DESCRIPTOR)["ShapeProto"].fields_by_name[
+        "element_type"
+    ]
+    names = {value.number: value.name.lower() for value in field.enum_type.values}
+    assert _hlo.ELEMENT_TYPES.items() <= names.items()
 
 
 def test_a_constructors_arguments_can_be_read_back():

@@ -129,11 +129,25 @@ def _pallas() -> list[float]:
     x = on_tpu(lambda: 1.0 + 1e-3 * jnp.arange(1024 * 512, dtype=jnp.float32).reshape(1024, 512))
     # The kernel adds products of 256 rows of y at a time, its block_k.
     blocks = [on_tpu(jnp.dot, x[:, k : k + 256], x[k : k + 256, :256]) for k in (0, 256)]
-    return (blocks[0] + blocks[1])[:64:16, ::16]
+    product = (blocks[0] + blocks[1])[::16, ::16]
+    return [*product[:4].ravel(), *product[4:59, 0]]
 
 
 def _convolve(x: jax.Array, window: jax.Array) -> jax.Array:
     return jnp.stack([jnp.dot(x[start : start + 3], window) for start in range(3)])
+
+
+def _convolution() -> list[float]:
+    x, window = np.arange(40, dtype=np.float32).reshape(8, 5), np.array([2, 3, 4], np.float32)
+    return np.stack([on_tpu(_convolve, row, window) for row in x])
+
+
+def _norm_factor() -> list[float]:
+    def factor(a: jax.Array) -> jax.Array:
+        w = 2 * a
+        return w.sum() - 2 * (w * a).sum() / w.sum()
+
+    return [on_tpu(factor, np.array([6.5751552582], np.float32))]
 
 
 def _convolutions() -> list[float]:
@@ -168,6 +182,8 @@ PROGRAMS: list[Program] = [
     _pallas,
     _convolutions,
     _normalized,
+    _convolution,
+    _norm_factor,
 ]
 
 

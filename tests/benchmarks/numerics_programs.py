@@ -1,10 +1,11 @@
 """What a TPU's rounding does to programs that are known to train, and what the look at it costs.
 
-    python tests/benchmarks/numerics_programs.py [--only WORDS ...]
+    python tests/benchmarks/numerics_programs.py [--only WORDS ...] [--rounds 3]
 
 The programs are the right ports of tests/rules, programs of JAX of tests/jax_mains, a Keras model on
 TensorFlow and a plain function: on none of them may the dry run warn. Prints how far loss and weights are
-off, beside another order of the examples; and the time of stage run with numerics=True over that without.
+off, beside another order of the examples; and the time of stage run with numerics=True over that without, of
+several rounds the median.
 """
 
 import argparse
@@ -84,20 +85,27 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints a line for each program; returns 1 if one is warned of."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", default=[], help="words in a program's name")
-    only = parser.parse_args(arguments).only
+    parser.add_argument("--rounds", type=int, default=1, help="how often each program is run")
+    given = parser.parse_args(arguments)
     ratios, warned = [], 0
     for name, make in _programs():
-        if only and not any(word in name for word in only):
+        if given.only and not any(word in name for word in given.only):
             continue
-        _, plain = _run(make, numerics=False)
-        report, looking = _run(make, numerics=True)
+        rounds = []
+        for _ in range(given.rounds):
+            _, plain = _run(make, numerics=False)
+            report, looking = _run(make, numerics=True)
+            rounds.append(looking.seconds / plain.seconds)
         if report.numerics is None:
             print(f"{name}: not run so: {looking.detail} {' '.join(report.not_checked[5:])}")
             continue
         found = [found.why for found in report.findings if found.rule == "TPU409"]
         warned += len(found)
-        ratios.append(looking.seconds / plain.seconds)
-        print(f"{name}: {ratios[-1]:.2f} times the stage. {''.join(found)} {looking.detail}")
+        ratios.append(statistics.median(rounds))
+        each = ", ".join(f"{ratio:.2f}" for ratio in rounds)
+        print(
+            f"{name}: {ratios[-1]:.2f} times the stage [{each}]. {''.join(found)} {looking.detail}"
+        )
     if ratios:
         print(
             f"{len(ratios)} programs, {warned} warned of; the stage takes {statistics.median(ratios):.2f} "

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.dry_run.private.hlo import element_type
 from lab_utils.dry_run.program import Matmul
 
 _NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
@@ -61,14 +62,8 @@ def _matmul(it: Instruction) -> Matmul:
         kernel = it.operands[1].dimensions
         features = kernel[it.op.convolution_dimension_numbers.kernel_output_feature_dimension]
         macs *= math.prod(kernel) / max(features, 1)
-    types = tuple(_type(shape) for shape in it.operands[:2])
+    types = tuple(map(element_type, it.operands[:2]))
     return Matmul(2.0 * macs * it.times, types, any(it.op.precision_config.operand_precision))
-
-
-def _type(shape: Any) -> str:
-    """The element type of a shape: "f32", "bf16"."""
-    field = shape.DESCRIPTOR.fields_by_name["element_type"]
-    return field.enum_type.values_by_number[shape.element_type].name.lower()
 
 
 def bytes_written(module: Any) -> float:

@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,24 +53,25 @@ def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     import jax
 
-    from lab_utils.dry_run.private import jax as _jax
-
     jax.config.update("jax_enable_x64", True)  # the global step is an int64
-
-    @functools.cache
-    def executable(file: str, cores: int) -> Any:
-        print(f"compiling for {counted(cores, 'virtual core')}", flush=True)
-        hlo = (folder / file).read_bytes()
-        return _jax.compile_hlo(hlo, jax.devices("cpu")[:cores], load=True)
-
     runs, first = [], None
     for run in request["runs"]:
-        steps, start, end = _run_one(run, folder, executable(run["hlo"], run["cores"]))
+        steps, start, end = _run_one(run, folder, _executable(folder / run["hlo"], run["cores"]))
         first = end if first is None else first
         runs.append(
             {"steps": steps, "moved": _distance(end, start), "apart": _distance(end, first)}
         )
     return {"runs": runs}
+
+
+@functools.cache
+def _executable(hlo: Path, cores: int) -> Any:
+    import jax
+
+    from lab_utils.dry_run.private import jax as _jax
+
+    print(f"compiling for {counted(cores, 'virtual core')}", flush=True)
+    return _jax.compile_hlo(hlo.read_bytes(), jax.devices("cpu")[:cores], load=True)
 
 
 def _run_one(
@@ -130,32 +132,32 @@ def _distance(some: _Arrays, others: _Arrays) -> float:
 
 
 def _run_jax(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Executes steps that jax.export serialized, each for `steps` steps from its own values."""
+    """Executes steps that jax.export serialized, each for `steps` steps from its own values.
+
+    Then the programs of "rounding", if there are any, as many steps of each.
+    """
     import jax
 
     jax.config.update("jax_enable_x64", request["x64"])
-    return {"runs": [_run_exported(run, request, folder) for run in request["runs"]]}
+    answer: dict[str, Any] = {
+        "runs": [_run_exported(run, request, folder) for run in request["runs"]]
+    }
+    if rounding := request["rounding"]:
+        for run in rounding["runs"]:
+            del run["batches"][len(answer["runs"][0]) :]
+        try:
+            answer["rounding"] = _run(rounding, folder)
+        except Exception as error:  # what was run before counts
+            answer["rounding"] = {"failed": f"{type(error).__name__}: {error}"}
+    return answer
 
 
 def _run_exported(
     run: dict[str, Any], request: dict[str, Any], folder: Path
 ) -> list[dict[str, Any]]:
     """What each step did to the state, by name, and its losses."""
-    import jax
-    import jax.export
-
-    exported = jax.export.deserialize(bytearray((folder / run["blob"]).read_bytes()))
     virtual_cores = counted(run["cores"], "virtual core")
-    print(f"compiling for {virtual_cores}", flush=True)
-    options = {}
-    if run["cores"] > 1:
-        names, sizes, types = zip(*run["mesh"], strict=True)
-        devices = np.array(jax.devices("cpu")[: run["cores"]]).reshape(sizes)
-        kinds = tuple(jax.sharding.AxisType[name] for name in types)
-        mesh = jax.sharding.Mesh(devices, names, axis_types=kinds)
-        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-        options["in_shardings"] = tuple(each or whole for each in exported.in_shardings_jax(mesh))
-    call = jax.jit(exported.call, **options)
+    call = (_call_of_hlo if "hlo" in run else _call_of_exported)(run, folder)
     with np.load(folder / run["values"]) as arrays:
         arguments = [_array(arrays[str(n)], spec) for n, spec in enumerate(run["specs"])]
     reports = []
@@ -169,6 +171,39 @@ def _run_exported(
         for old, new in pairs:
             arguments[old] = results[new]
     return reports
+
+
+def _call_of_exported(run: dict[str, Any], folder: Path) -> Callable[..., Any]:
+    import jax
+    import jax.export
+
+    exported = jax.export.deserialize(bytearray((folder / run["blob"]).read_bytes()))
+    print(f"compiling for {counted(run['cores'], 'virtual core')}", flush=True)
+    options = {}
+    if run["cores"] > 1:
+        names, sizes, types = zip(*run["mesh"], strict=True)
+        devices = np.array(jax.devices("cpu")[: run["cores"]]).reshape(sizes)
+        kinds = tuple(jax.sharding.AxisType[name] for name in types)
+        mesh = jax.sharding.Mesh(devices, names, axis_types=kinds)
+        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        options["in_shardings"] = tuple(each or whole for each in exported.in_shardings_jax(mesh))
+    return jax.jit(exported.call, **options)
+
+
+def _call_of_hlo(run: dict[str, Any], folder: Path) -> Callable[..., Any]:
+    """The step of one core, which is one of the programs of "rounding", too, and compiled once."""
+    import jax
+
+    from lab_utils.dry_run.private import jax as _jax
+
+    devices = jax.devices("cpu")[:1]
+    executable = _executable(folder / run["hlo"], 1)
+
+    def call(*arguments: np.ndarray) -> list[Any]:
+        kept = [[jax.device_put(arguments[number], devices[0])] for number in run["kept"]]
+        return [cores[0] for cores in _jax.execute(executable, kept, devices)]
+
+    return call
 
 
 def _changes(

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,7 +214,8 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
             "are gathered over more steps."
         )
     else:
-        facts = {"steps": len(steps), "hint": words.TRAINS[program.api]}
+        trained = ((array.name, array.dtype) for array in program.inputs if array.trainable)
+        facts = {"steps": len(steps), "hint": words.of_no_change(program.api, trained)}
         result.findings.append(finding("TPU408", program.where, **facts))
 
 
@@ -243,6 +245,10 @@ def _differing(steps: list[dict[str, Any]]) -> list[str]:
     return list(names)
 
 
+# "SGD/m/dense/kernel". Those of an Estimator begin with the name of their variable.
+_SLOT_OF_KERAS = re.compile(r"\w+/(m|v|momentum|velocity)/")
+
+
 def _accumulator(program: Program, trainable: set[str], after: dict[str, Any]) -> str:
     """A variable that changed and may hold gradients for a later step; "" where there is none.
 
@@ -255,6 +261,7 @@ def _accumulator(program: Program, trainable: set[str], after: dict[str, Any]) -
             and variable.shape in shapes
             and "int" not in variable.dtype
             and not _is_trained(variable.name, trainable)
+            and not _SLOT_OF_KERAS.match(variable.name)
             and "moving_" not in variable.name
             and _has_changed(program, {variable.name}, after)
         ):

@@ -4,59 +4,86 @@ The number of cores makes no difference to the rounding, so that one core shows 
 batch that the step was handed, and for the noise to compare with, examples drawn from it with replacement.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Comparison, Input, Origin, Output, Program, Role
+from lab_utils.dry_run.records import Numerics
 from lab_utils.dry_run.run import numerics
 from lab_utils.dry_run.run.numerics import DRAWN, Batch
 from lab_utils.dry_run.run.precision import as_on_tpu, without_a_seed
-from lab_utils.dry_run.run.virtual import culprit, executing
+from lab_utils.dry_run.run.virtual import culprit, requested
 from lab_utils.dry_run.session import Session
-from lab_utils.dry_run.unavailable import Unavailable
 
 
-def carry_out(session: Session, program: Program, comparison: Comparison, steps: int) -> list[str]:
-    """Runs `steps` steps both ways, and judges them; returns what stage "run" says of them, if anything."""
+@dataclass(frozen=True)
+class Rounding:
+    """The step on one core, which takes the arguments `kept` of the caller's, and its batches."""
+
+    one: Program
+    kept: list[int]
+    batches: list[Batch]
+    drawn: list[Batch]
+
+    def requested(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """What the child is asked for, and its files: float32, as on a TPU, and other examples."""
+        on_tpu = replace(self.one, hlo=as_on_tpu(self.one.hlo))
+        return requested([(self.one, self.batches), (on_tpu, self.batches), (self.one, self.drawn)])
+
+
+def rounding(
+    session: Session, program: Program, comparison: Comparison, steps: int
+) -> Rounding | None:
+    """What is to be run; None, with the reason under NOT CHECKED, where nothing can be."""
     if not comparison.has_values:
-        session.not_checked.append(
-            "A TPU's rounding: the step has no examples of its own here, only shapes or equal numbers."
+        return _not_checked(
+            session, "the step has no examples of its own here, only shapes or equal numbers."
         )
+    one, kept = _one_core(program, comparison)
+    if op := without_a_seed(one.hlo):
+        return _not_checked(session, f"each run of the step draws other random numbers ({op}).")
+    return Rounding(one, kept, *_batches(one, comparison, steps))
+
+
+def judged(
+    session: Session, program: Program, asked: Rounding, answer: dict[str, Any]
+) -> list[str]:
+    """Judges what the child says of the steps; returns what stage "run" says of them, if anything."""
+    if failed := answer.get("failed"):
+        _not_checked(session, failed.partition("\n")[0])
         return []
-    try:
-        one = _one_core(program, comparison)
-        if op := without_a_seed(one.hlo):
-            session.not_checked.append(
-                f"A TPU's rounding: each run of the step draws other random numbers ({op})."
-            )
-            return []
-        batches, drawn = _batches(one, comparison, steps)
-        programs = [
-            (one, batches),
-            (replace(one, hlo=as_on_tpu(one.hlo)), batches),
-            (one, drawn),
-        ]
-        with executing(programs) as wait:
-            found = numerics.compared(*wait(session.say)[0]["runs"])
-        if what := numerics.hurt(found):
-            session.say("looking for the line whose rounding does it")
-            line = culprit(one, batches, found)
-            session.add([numerics.finding_of(what, program, line, DRAWN)])
-    except (Unavailable, NoRoom) as error:
-        session.not_checked.append(f"A TPU's rounding: {error}")
-        return []
-    except ChildFailed as error:
-        session.not_checked.append(f"A TPU's rounding: {process.exception_line(error)}")
-        return []
+    found = numerics.compared(*answer["runs"])
+    if what := numerics.hurt(found):
+        session.say("looking for the line whose rounding does it")
+        line = _line(session, asked, len(answer["runs"][0]["steps"]), found)
+        session.add([numerics.finding_of(what, program, line, DRAWN)])
     return [numerics.tell(session, found, DRAWN)]
 
 
-def _one_core(program: Program, comparison: Comparison) -> Program:
-    """The step as one core runs it with the whole batch. Of its losses only the first is there."""
+def _line(session: Session, asked: Rounding, steps: int, found: Numerics) -> Place:
+    try:
+        return culprit(asked.one, asked.batches[:steps], found)
+    except (NoRoom, ChildFailed) as error:
+        reason = process.exception_line(error) if isinstance(error, ChildFailed) else str(error)
+        session.not_checked.append(f"Which line's rounding does it: {reason}")
+        return NOWHERE
+
+
+def _not_checked(session: Session, why: str) -> None:
+    session.not_checked.append(f"A TPU's rounding: {why}")
+
+
+def _one_core(program: Program, comparison: Comparison) -> tuple[Program, list[int]]:
+    """The step as one core runs it with the whole batch, and the numbers of the arguments that it takes.
+
+    Of its losses only the first is there.
+    """
     from lab_utils.dry_run.private import jax as _jax
 
     step = comparison.one or comparison.many
@@ -82,7 +109,7 @@ def _one_core(program: Program, comparison: Comparison) -> Program:
             place = module.kept.index(slot.argument)
             outputs[slot.result] = Output(_name(slot.argument), Role.VARIABLE, place)
     values = {_name(number): step.values[number] for number in module.kept}
-    return replace(
+    one = replace(
         program,
         cores=1,
         hlo=_without_sums_over_cores(module.hlo),
@@ -91,6 +118,7 @@ def _one_core(program: Program, comparison: Comparison) -> Program:
         partition=None,
         origin=Origin(start=lambda: values),
     )
+    return one, module.kept
 
 
 def _without_sums_over_cores(hlo: bytes) -> bytes:

@@ -18,6 +18,7 @@ from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run import jax_numerics, words
+from lab_utils.dry_run.run.jax_numerics import Rounding
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -29,12 +30,16 @@ LEAST_RATIO = 1.6
 def carry_out(session: Session, program: Program, comparison: Comparison) -> str:
     """Runs the step and judges it; returns the detail of stage "run"."""
     steps = 1 if comparison.is_loop else session.steps
+    asked = None
+    if session.on_tpu:
+        asked = jax_numerics.rounding(session, program, comparison, steps)
     try:
-        runs, cached = _executed(comparison, steps, session)
+        answer, cached = _executed(comparison, steps, asked, session)
     except NoRoom as error:
         raise Unavailable(str(error)) from error
     except ChildFailed as error:
         raise Unavailable(process.exception_line(error)) from error
+    runs = answer["runs"]
     many = runs[0]
     if comparison.has_values:
         lost = _not_finite(program, many)
@@ -46,8 +51,8 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
     cores = counted(comparison.many.cores, "virtual core")
     summary = f"{counted(len(many), 'step')} on {cores}{before}"
     said = [f"{summary}; {_said(session, comparison)}"]
-    if session.on_tpu:
-        said += jax_numerics.carry_out(session, program, comparison, len(many))
+    if asked is not None:
+        said += jax_numerics.judged(session, program, asked, answer["rounding"])
     return ". ".join(said)
 
 
@@ -68,15 +73,20 @@ def _said(session: Session, comparison: Comparison) -> str:
 
 
 def _executed(
-    comparison: Comparison, steps: int, session: Session
-) -> tuple[list[list[dict[str, Any]]], bool]:
+    comparison: Comparison, steps: int, asked: Rounding | None, session: Session
+) -> tuple[dict[str, Any], bool]:
     exported = [each for each in (comparison.many, comparison.one) if each is not None]
-    files: dict[str, bytes] = {}
+    rounding, files = asked.requested() if asked else (None, {})
     runs = []
     for number, each in enumerate(exported):
-        files |= {f"{number}.bin": bytes(each.blob), f"{number}.npz": _npz(each.values)}
+        files[f"{number}.npz"] = _npz(each.values)
         specs = [{"shape": list(a.shape), "dtype": str(a.dtype)} for a in each.values]
-        names = {"blob": f"{number}.bin", "values": f"{number}.npz"}
+        names: dict[str, Any] = {"values": f"{number}.npz"}
+        if asked and each.cores == 1:
+            names |= {"hlo": rounding["runs"][0]["hlo"], "kept": asked.kept}
+        else:
+            names["blob"] = f"{number}.bin"
+            files[names["blob"]] = bytes(each.blob)
         runs.append(names | {"cores": each.cores, "mesh": each.mesh, "specs": specs})
     kinds = {str(array.dtype) for array in comparison.many.values}
     request = {
@@ -86,11 +96,11 @@ def _executed(
         "losses": comparison.losses,
         "is_mapped": comparison.is_mapped,
         "x64": any("64" in kind for kind in kinds),
+        "rounding": rounding,
     }
     cores = comparison.many.cores
     with process.answering("run_jax", request, files, "jax", cores=cores) as wait:
-        answer, cached = wait(session.say)
-    return answer["runs"], cached
+        return wait(session.say)
 
 
 def _plain(slot: Slot) -> dict[str, Any]:
@@ -138,7 +148,13 @@ def _unchanged(
     ]
     if asked < 2 or not changes or any(changes):
         return []
-    return [finding("TPU408", program.where, steps=len(steps), hint=words.TRAINS[Api.JAX])]
+    kinds = (
+        (slot.name, str(comparison.many.values[slot.argument].dtype))
+        for slot in comparison.slots
+        if slot.is_trained
+    )
+    hint = words.of_no_change(Api.JAX, kinds)
+    return [finding("TPU408", program.where, steps=len(steps), hint=hint)]
 
 
 def _compared(

@@ -215,15 +215,26 @@ def executing(programs: list[tuple[Program, list[Batch]]]) -> AbstractContextMan
     [...], "variables": {...}}, ...], "moved": ..., "apart": ...} as child.py has it. Errors are those of
     process.answering.
     """
+    request, files = requested(programs)
+    return process.answering("run", request, files, "jax", cores=programs[0][0].cores)
+
+
+def requested(
+    programs: list[tuple[Program, list[Batch]]],
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the child is asked for, to run these programs, and the files that it reads."""
     files = {"values.npz": _npz(programs[0][0].origin.values)}
-    runs, names_of_hlo = [], {}
-    for index, (program, batches) in enumerate(programs):
+    runs, names_of_hlo, names_of_batches = [], {}, {}
+    for program, batches in programs:
         hlo = names_of_hlo.setdefault(program.hlo, f"{len(names_of_hlo)}.hlo")
         files[hlo] = program.hlo
-        names = [f"{index}_{number}.npz" for number in range(len(batches))]
-        for file, batch in zip(names, batches, strict=True):
-            arrays = zip(program.feeds, batch, strict=True)
-            files[file] = _npz({str(number): array for number, array in arrays})
+        names = []
+        for batch in batches:  # programs have batches in common
+            if id(batch) not in names_of_batches:
+                name = names_of_batches[id(batch)] = f"batch_{len(names_of_batches)}.npz"
+                arrays = zip(program.feeds, batch, strict=True)
+                files[name] = _npz({str(number): array for number, array in arrays})
+            names.append(names_of_batches[id(batch)])
         runs.append(
             {
                 "hlo": hlo,
@@ -233,7 +244,7 @@ def executing(programs: list[tuple[Program, list[Batch]]]) -> AbstractContextMan
                 "batches": names,
             }
         )
-    return process.answering("run", {"runs": runs}, files, "jax", cores=programs[0][0].cores)
+    return {"runs": runs}, files
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

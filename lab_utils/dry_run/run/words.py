@@ -1,5 +1,7 @@
 """What to do about what a run shows, in the words of each API."""
 
+from collections.abc import Iterable
+
 from lab_utils.dry_run.program import Api
 
 OF_LOSS = (
@@ -45,6 +47,11 @@ TRAINS = {
         "rate above 0."
     ),
 }
+# Where a trained variable has as few digits, a small update is lost.
+IN_FLOAT32 = (
+    "Keep trained variables in float32, and cast them where they are multiplied: {name} is bfloat16, in "
+    "which an update of less than about 1/500 of a number is lost."
+)
 AGREE = {
     Api.ESTIMATOR: (
         "Wrap the optimizer in tf.compat.v1.tpu.CrossShardOptimizer, so all cores apply the same all-reduced "
@@ -55,3 +62,10 @@ AGREE = {
         "under TPUStrategy; or sum them yourself with tf.distribute.get_replica_context().all_reduce."
     ),
 }
+
+
+def of_no_change(api: Api, trained: Iterable[tuple[str, str]]) -> str:
+    """What to do where no trained variable changes, of which these are names and types."""
+    lost = (name for name, dtype in trained if dtype == "bfloat16")
+    name = next(lost, "")
+    return IN_FLOAT32.format(name=name) if name else TRAINS[api]
