@@ -30,6 +30,10 @@ class Skip(Exception):
     """A stage cannot be carried out here; the message says why."""
 
 
+class Unneeded(Exception):
+    """A stage is of other programs; the message says what takes its place."""
+
+
 @dataclass
 class Session:
     """The workload, what was asked for, and what is known of it.
