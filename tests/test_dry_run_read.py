@@ -11,11 +11,15 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR
+from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import inputs, training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
-from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.read.stage import MODULES
+from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
+from lab_utils.dry_run.session import Session
 from lab_utils.estimator import tf, v1
 
 BATCHES = reader((ROWS, CLASSES))
@@ -254,18 +258,26 @@ def test_rules_that_input_fn_keeps_from_being_read_are_named():
     assert judged(BATCHES, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)[1] == []
 
 
-def test_rules_that_other_programs_go_without_are_named():
+def test_rules_that_other_programs_go_without():
     batch = np.ones([8, 4], np.float32), np.ones([8], np.float32)
-    report = dry_run(lambda x, y: tf.reduce_mean(x), batch, stages=["read"], progress=False)
-    told = {text.partition(": ")[0]: text for text in report.not_checked if text[:3] == "TPU"}
-    named = {id for text in told for id in re.findall(r"TPU\d+", text)}
-    pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
-    assert named < pages, named - pages
-    [of_training] = [text for text in told if "TPU201" in text]
-    assert of_training.endswith("of training") and told[of_training].endswith(
-        "asked of such a program."
+
+    def step(x, y):
+        return tf.reduce_mean(x)
+
+    report = dry_run(step, batch, stages=["read"], progress=False)
+    [told] = [text for text in report.not_checked if "TPUEstimator" in text]
+    assert re.fullmatch(r"[^:]*: \d+ of training, \d+ of evaluation, \d+ of prediction\.", told)
+    workload = workload_of(
+        step, batch, eval=None, predict=None, serving=None, topology="v2:2x2", of_jax={}
     )
-    asked = pages - set(re.findall(r"TPU\d+", of_training))
+    session = Session(workload, "v2:2x2", 8, result=StageResult(Stage.READ, Status.DONE))
+    session.apply_rules("lab_utils.dry_run.read", MODULES)
+    left_out = {why: ids for (mode, why), ids in session.left_out.items() if mode is Mode.TRAIN}
+    pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
+    assert all(ids < pages for ids in left_out.values())
+    of_an_estimator = left_out[FOR_AN_ESTIMATOR]
+    assert f"{len(of_an_estimator)} of training" in told and "TPU201" in of_an_estimator
+    asked = pages - of_an_estimator
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
     wanted = (
         "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232 "
@@ -274,5 +286,5 @@ def test_rules_that_other_programs_go_without_are_named():
     # Of evaluation and prediction, which are not looked at.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    of_dataset = told["TPU211, TPU216, TPU222, TPU228, TPU232, TPU233, of training"]
-    assert of_dataset.endswith("no input pipeline.")
+    [of_dataset] = [text for text in report.not_checked if text.endswith("no input pipeline.")]
+    assert of_dataset.startswith("TPU211, TPU216, TPU222, TPU228, TPU232, TPU233, of training")

@@ -107,6 +107,9 @@ def rule(
     return register
 
 
+# Why a program of another kind has no facts for a rule.
+FOR_AN_ESTIMATOR = "asked of a TPUEstimator only"
+
 # Why rules were left out -> their ids, for one mode.
 LeftOut = dict[str, set[str]]
 

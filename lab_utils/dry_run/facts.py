@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Facts, fact
+from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
@@ -226,9 +226,6 @@ class EstimatorFacts(Facts):
     def place_of_batches(self) -> Place:
         """The line that makes the batches."""
         return data.place_of_batches(self.pipeline, self.input_fn)
-
-
-FOR_AN_ESTIMATOR = "these rules are not asked of such a program"
 
 
 class DatasetFacts(Facts):

@@ -43,11 +43,12 @@ class Mode(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a stage."""
+    """What became of a stage; one that is unneeded is of other programs, and leaves nothing out."""
 
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
+    UNNEEDED = "unneeded"
 
 
 class Severity(StrEnum):

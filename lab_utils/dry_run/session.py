@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import Place, place, without_stacks
+from lab_utils.dry_run import rules
 from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
@@ -27,6 +28,10 @@ _SMALL, _ROOM = 2**20, 3 * 2**30
 
 class Skip(Exception):
     """A stage cannot be carried out here; the message says why."""
+
+
+class Unneeded(Exception):
+    """A stage is of other programs; the message says what takes its place."""
 
 
 @dataclass
@@ -67,7 +72,7 @@ class Session:
 
     def add(self, findings: list[Finding]) -> None:
         """Adds findings of the stage under way; those that only follow from another's mistake go."""
-        self.result.findings += findings
+        self.result.findings += [rules.in_lab(item, self.workload.labs) for item in findings]
         found = {item.rule for result in self.results for item in result.findings}
         for result in self.results:
             result.findings = [item for item in result.findings if item.because_of not in found]

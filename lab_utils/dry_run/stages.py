@@ -9,13 +9,14 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 
 from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import TookTooLong
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
-from lab_utils.dry_run.session import Session, Skip, in_words
+from lab_utils.dry_run.session import Session, Skip, Unneeded, in_words
 from lab_utils.dry_run.trace import stage as trace
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -67,6 +68,8 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
         result.status, result.detail = Status.DONE, over.value
     except Skip as reason:
         result.detail = str(reason)
+    except Unneeded as reason:
+        result.status, result.detail = Status.UNNEEDED, str(reason)
     except Unavailable as why:
         result.detail = f"cannot be checked here: {why}"
         if result.stage is Stage.TRACE:  # without the graph of the first step there is no verdict
@@ -91,12 +94,19 @@ def not_checked(session: Session) -> list[str]:
     """What this run left out, and why; stages with the same reason together."""
     reasons: dict[tuple[Status, str], list[str]] = {}
     for result in session.results:
-        if result.status is not Status.DONE:
+        if result.status in (Status.SKIPPED, Status.FAILED):
             reasons.setdefault((result.status, result.detail), []).append(result.stage)
+    others = session.left_out.items()
     sentences = [
         f"{', '.join(sorted(ids))}, of {mode.activity}: {why.rstrip('.')}."
-        for (mode, why), ids in session.left_out.items()
+        for (mode, why), ids in others
+        if why != FOR_AN_ESTIMATOR
     ]
+    counts = [
+        f"{len(ids)} of {mode.activity}" for (mode, why), ids in others if why == FOR_AN_ESTIMATOR
+    ]
+    if counts:
+        sentences.append(f"Rules that are {FOR_AN_ESTIMATOR}: {', '.join(counts)}.")
     return (
         session.not_checked
         + sentences

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from lab_utils.common.source import NOWHERE, Place
@@ -183,6 +184,7 @@ class Workload(Protocol):
         feed_place: the learner's own place of the input pipeline.
         observed: what a run of its program has shown.
         no_feed: why there is no input pipeline to measure, where there is none.
+        labs: by the number of a rule's lab that of the lab which teaches it to those who write such programs.
     """
 
     no_feed: str = "an example batch was given, and no input pipeline"
@@ -191,6 +193,7 @@ class Workload(Protocol):
     backend: str = "TensorFlow"
     feed_place: Place
     observed: Observed = Observed()
+    labs: Mapping[str, str] = MappingProxyType({})
 
     def trace(self, cores: int) -> list[Trace]:
         """The graphs that TPUEstimator builds, of each mode; none where the program is another."""

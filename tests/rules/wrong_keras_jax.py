@@ -416,3 +416,30 @@ def a_logarithm_of_what_may_be_negative(wrong):
         model.fit(*rows(), batch_size=64)  # <- TPU402
 
     return Port(main=main)
+
+
+def _endless():
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.from_tensor_slices(rows()).batch(64, drop_remainder=True)
+    return dataset, dataset.repeat()
+
+
+@wrong("TPU236")
+def data_that_never_end(wrong):
+    def main():
+        _, endless = _endless()
+        steps = None if wrong else 16
+        small().fit(endless, epochs=2, steps_per_epoch=steps)  # <- TPU236
+
+    return Port(main=main)
+
+
+@wrong("TPU236")
+def an_evaluation_that_never_ends(wrong):
+    def main():
+        once, endless = _endless()
+        steps = None if wrong else 4
+        small().fit(once, validation_data=endless, validation_steps=steps)  # <- TPU236
+
+    return Port(main=main)

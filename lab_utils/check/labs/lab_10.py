@@ -10,36 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check.devices import AGAIN, DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
 from lab_utils.check.programs import read_program, written
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, failure, returns, same, several
 
-_DEVICES = 8
 _CLASSES = 4
 
 
 def _keras() -> Any:
     """Keras on JAX with eight devices. Raises CannotCheck where it has started in another way."""
+    eight_devices()
     try:
-        import jax
         import keras
-    except ImportError as error:
-        raise CannotCheck(
-            f"{error.name} is not installed here: pip install jax keras, then restart."
-        ) from None
+    except ImportError:
+        raise CannotCheck(f"Keras is not installed here: pip install keras. {AGAIN}") from None
 
-    again = "Restart the kernel, and run the cells from the top."
     if keras.config.backend() != "jax":
         raise CannotCheck(
-            f"Keras has started with the backend {keras.config.backend()}, and this needs jax. {again}"
-        )
-    with contextlib.suppress(RuntimeError):  # JAX has started
-        jax.config.update("jax_platforms", "cpu")
-        jax.config.update("jax_num_cpu_devices", _DEVICES)
-    if len(jax.devices()) < _DEVICES:
-        raise CannotCheck(
-            f"JAX has started with {len(jax.devices())} device, and this needs {_DEVICES}. {again}"
+            f"Keras has started with the backend {keras.config.backend()}, and this needs jax. {AGAIN}"
         )
     return keras
 
@@ -217,7 +207,7 @@ def batch_over_cores(over_cores: Callable) -> str:
     """The distribution is set when build runs, and afterwards; variables whole, batches split."""
     from jax.sharding import NamedSharding
 
-    for count in (_DEVICES, 2):
+    for count in (DEVICES, 2):
         with _left_as_it_was() as keras:
             devices = keras.distribution.list_devices()[:count]
             built: list[Any] = []
@@ -341,7 +331,7 @@ def really_split(program: Any) -> str:
     expect(callable(scope.get("build")), "noor.py has no build any more: the check calls it.")
     with _left_as_it_was() as keras:
         try:
-            model = scope["build"](keras.distribution.list_devices()[:_DEVICES])
+            model = scope["build"](keras.distribution.list_devices()[:DEVICES])
             model.optimizer.build(model.trainable_variables)
             x = np.ones([16, 64], np.float32)
             # train_on_batch of Keras 3.13, which Colab has, fails under a distribution without weights.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check.devices import DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
 from lab_utils.check.programs import read_program, written
 from lab_utils.check.todos import Cases, Slip, todo
@@ -24,35 +25,14 @@ from lab_utils.check.tools import (
     several,
 )
 
-_DEVICES = 8
 WAYS = ("examples", "inputs", "outputs")
 
 
-def _devices() -> list[Any]:
-    """Eight virtual devices. Raises CannotCheck where JAX is missing, or has started with fewer."""
-    try:
-        import jax
-    except ImportError:
-        raise CannotCheck(
-            "JAX is not installed here: pip install jax, then restart the kernel."
-        ) from None
-
-    with contextlib.suppress(RuntimeError):  # JAX has started
-        jax.config.update("jax_platforms", "cpu")
-        jax.config.update("jax_num_cpu_devices", _DEVICES)
-    if len(jax.devices()) < _DEVICES:
-        raise CannotCheck(
-            f"JAX has started with {len(jax.devices())} device here, and this needs {_DEVICES}: restart the kernel "
-            "and run the cells from the top."
-        )
-    return jax.devices()[:_DEVICES]
-
-
-def _mesh(count: int = _DEVICES) -> Any:
+def _mesh(count: int = DEVICES) -> Any:
     """The first devices in a mesh with the axis "cores", as the lab has it."""
     from jax.sharding import Mesh
 
-    return Mesh(np.array(_devices()[:count]), ("cores",))
+    return Mesh(np.array(eight_devices()[:count]), ("cores",))
 
 
 def _part(sharding: Any, shape: tuple[int, ...], what: str) -> tuple[int, ...]:
@@ -103,7 +83,7 @@ def three_ways(layer_shardings: Callable) -> Cases:
         )
         for name, sharding, shape in zip(("x", "w"), pair, (x, w), strict=True):
             what = f'The sharding of {name} in "{way}"'
-            label = f'What each of {_DEVICES} devices holds of {name}, which has the shape {list(shape)}, in "{way}"'
+            label = f'What each of {DEVICES} devices holds of {name}, which has the shape {list(shape)}, in "{way}"'
             yield label, list(_part(sharding, shape, what))
     return "Where both arrays have the axis, the cores must add their parts."
 
@@ -176,7 +156,7 @@ def _state(random: np.random.Generator) -> dict[str, Any]:
 )
 def pure_step(train_step: Callable) -> Cases:
     """A step of a small model in the place of `forward`, jitted, on a state in which nothing is zero."""
-    _devices()
+    eight_devices()
     import jax
 
     random = np.random.default_rng(4)
@@ -268,7 +248,7 @@ def over_examples(data_parallel: Callable) -> Cases:
         (split, "a state of which `inner` is split"),
     ):
         yield from _layouts(data_parallel(_small_step, mesh, how), words)
-    return f"Each of {_DEVICES} devices gets {_BATCH // _DEVICES} of {_BATCH} examples; the state lies where it lay."
+    return f"Each of {DEVICES} devices gets {_BATCH // DEVICES} of {_BATCH} examples; the state lies where it lay."
 
 
 def _layouts(step: Any, words: str) -> Cases:
@@ -516,7 +496,7 @@ def _expect_saved(manager: Any, start: dict) -> None:
 )
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
-    devices = _devices()
+    devices = eight_devices()
     text = read_program(program, "mira.py")
     scope: dict[str, Any] = {"__name__": "mira"}
     try:

@@ -8,8 +8,8 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
-from lab_utils.dry_run.engine import Facts
-from lab_utils.dry_run.facts import FOR_AN_ESTIMATOR, DatasetFacts, StepFacts
+from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts
+from lab_utils.dry_run.facts import DatasetFacts, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -34,8 +35,8 @@ from lab_utils.dry_run.workload import Trace
 
 _SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
 _NOT_READ = (
-    "TPU201 to TPU230 on gradients, metrics and input pipelines, which are read of programs of TensorFlow; "
-    "and evaluation and prediction of the model, which are not lowered."
+    "Evaluation and prediction of the model, which are not compiled; and how the input pipeline is made, of "
+    "which only the batches are read."
 )
 _PLAIN = "Fix the error at the line named: it would stop fit on a TPU too."
 _LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
@@ -64,6 +65,7 @@ class KerasJaxWorkload(JaxWorkload):
     """
 
     backend = "JAX"
+    labs = MappingProxyType({"11": "10"})  # of a step of JAX, which here is that of Keras
     _leak_fix = (
         "Build the model before fit: begin it with keras.Input(shape), or call model.build. A layer such as "
         "Normalization(mean=...) keeps what it computes when it is built, and fit builds it within a "
@@ -313,12 +315,12 @@ class KerasJaxWorkload(JaxWorkload):
             if not findings and not refused:
                 raise
             findings += [refused] if refused else []
-            return findings, [_NOT_READ, "TPU240 to TPU244: the step could not be traced."]
+            return findings, [_NOT_READ, "What the step does on a TPU: it could not be traced."]
         return [*findings, *of_jaxpr, *self._effects], [_NOT_READ, *self._not_known()]
 
     def _not_known(self) -> Iterator[str]:
         if self.data.is_pipeline and self.data.rest is None:
-            yield "Whether the last batch of an epoch is shorter than the others (TPU243, TPU250)."
+            yield "Whether the last batch of an epoch is shorter than the others."
 
     def _findings(self, cores: int) -> Iterator[Finding]:
         axis = self.distribution.batch_dim_name if self.distribution else ""

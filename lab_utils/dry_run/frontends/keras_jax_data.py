@@ -17,6 +17,7 @@ from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.unavailable import Unavailable
 
 _MOST_IN_32_BITS = 2**31 - 1
+_INFINITE = -1  # tf.data.INFINITE_CARDINALITY
 _NO_NUMBERS = re.compile(r"[Ii]nvalid dtype: (str|object|<U)")  # what Keras says of text
 
 
@@ -25,8 +26,9 @@ class FitData:
     """What fit, or train_on_batch, is given.
 
     Attributes:
-        x, y, sample_weight, batch_size, class_weight, steps_per_epoch, shuffle, validation_split: as fit
-            has them.
+        x, y, sample_weight, batch_size, class_weight, steps_per_epoch, shuffle, validation_split,
+            validation_data, validation_steps: as fit has them.
+        epochs: as fit has it; None where no call of fit was seen.
         distribution: the keras.distribution that was set at the call.
         is_pipeline: they are read batch by batch; else they are one batch.
         keeps_one_copy: the program was run with one copy of each variable, whatever its layout.
@@ -41,6 +43,9 @@ class FitData:
     steps_per_epoch: int | None = None
     shuffle: bool = True
     validation_split: float = 0.0
+    validation_data: Any = None
+    validation_steps: int | None = None
+    epochs: int | None = None
     distribution: Any = None
     is_pipeline: bool = True
     keeps_one_copy: bool = False
@@ -173,9 +178,25 @@ class FitData:
                 return self.adapter.partial_batch_size if self.adapter.has_partial_batch else 0
         return None
 
+    @property
+    def lacks(self) -> str:
+        """The argument of fit without which an epoch, or its evaluation, never ends; "" for none."""
+        if self.epochs is None:
+            return ""
+        if self.steps_per_epoch is None and _repeats_for_ever(self.x):
+            return "steps_per_epoch"
+        if self.validation_steps is None and _repeats_for_ever(self.validation_data):
+            return "validation_steps"
+        return ""
+
     def _rest_of(self, last: Any) -> int:
         size = size_of(last)
         return size if size < self.size else 0
+
+
+def _repeats_for_ever(data: Any) -> bool:
+    """Whether it is a dataset of tf.data that knows of itself that it has no end."""
+    return hasattr(data, "element_spec") and int(data.cardinality()) == _INFINITE
 
 
 def size_of(batch: Any) -> int:

@@ -10,13 +10,15 @@ from lab_utils.dry_run.rules import finding, some
 
 
 def of_batches(data: Any, axis: str, mesh: Mapping[str, int], where: Place) -> Iterator[Finding]:
-    """Findings on batches that the cores cannot share, and on a last, shorter batch of an epoch.
+    """Findings on data without an end, batches that cores cannot share, and a last, shorter batch.
 
     `axis` is the axis of the mesh that batches are split over; "" where there is no distribution.
     """
     if data.has_strings:
         yield finding("TPU119", where, source="the data of fit")
         return
+    if argument := data.lacks:
+        yield finding("TPU236", where, argument=argument)
     if large := data.beyond_32_bits:
         yield finding("TPU257", where, largest=large)
     parts, batch, rest = mesh.get(axis, 1), data.size, data.rest

@@ -13,7 +13,12 @@ from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResu
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.runtime import chips
 
-_MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}
+_MARKS = {
+    Status.DONE: "✓",
+    Status.FAILED: "✗",
+    Status.SKIPPED: "–",
+    Status.UNNEEDED: "–",
+}
 
 _LINES_BASIS = (
     "The ten lines with the most estimated cycles, and their share of the time in which a core computes. "
@@ -36,7 +41,7 @@ def stage_words(stage: StageResult) -> tuple[str, str, str]:
     """A mark, ✗ also for an error that was found; how long it took ("" if skipped), and what it says."""
     errors = any(finding.severity is Severity.ERROR for finding in stage.findings)
     number = counted(len(stage.findings), "finding") if stage.findings else ""
-    took = scaled(stage.seconds, "s") if stage.status != Status.SKIPPED else ""
+    took = scaled(stage.seconds, "s") if stage.status in (Status.DONE, Status.FAILED) else ""
     mark = _MARKS[Status.FAILED if errors else stage.status]
     return mark, took, "; ".join(part for part in (number, stage.detail) if part)
 

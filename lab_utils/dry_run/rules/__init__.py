@@ -8,8 +8,8 @@ Ids are stable: a number is never given to another rule.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -113,6 +113,12 @@ def some(names: Iterable[str], most: int = 4) -> str:
     items = list(names)
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return ", ".join(items[:most]) + more
+
+
+def in_lab(item: Finding, labs: Mapping[str, str]) -> Finding:
+    """The finding with the lab that `labs` has in the place of its own; both by their numbers."""
+    number = labs.get(item.lab[:2])
+    return replace(item, lab=f"{number} {_titles()[number]}") if number else item
 
 
 def page(id: str) -> str:

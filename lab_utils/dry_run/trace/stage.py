@@ -1,7 +1,7 @@
 """Stage 1: the genuine TPUEstimator graphs, and the rules on what TPUEstimator says of them."""
 
 from lab_utils.dry_run.elsewhere import reason
-from lab_utils.dry_run.session import Session, Skip, at, unique
+from lab_utils.dry_run.session import Session, Unneeded, at, unique
 from lab_utils.dry_run.unavailable import Unavailable
 
 # Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
@@ -12,12 +12,12 @@ def carry_out(session: Session) -> str:
     """Stage "trace"; returns its detail.
 
     Raises:
-        Skip: the subject is not a TPUEstimator, which alone has graphs of several modes.
+        Unneeded: the subject is not a TPUEstimator, which alone has graphs of several modes.
         Unavailable: this machine lacks what building the first graph takes.
     """
     traces = session.traces()
     if not traces:
-        raise Skip("the step of this program is traced when it is compiled")
+        raise Unneeded("the step of this program is traced when it is compiled")
     session.add(unique(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
     for trace in traces:
         if trace.borrowed_input:
