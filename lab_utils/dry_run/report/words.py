@@ -22,8 +22,9 @@ _LINES_BASIS = (
 )
 ESTIMATE_BASIS = (
     "The cycles of the compiled program's own schedule over the clock (derived from the "
-    "peak), and exchanges by their bytes over the published speed of the links. Nothing was measured on a "
-    "TPU; waiting for input and for the host is not in them."
+    "peak), and exchanges by their bytes over the published speed of the links, with a microsecond at least "
+    "for each hop from chip to chip. Nothing was measured on a TPU; waiting for input and for the host is "
+    "not in them."
 )
 
 
