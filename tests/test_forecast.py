@@ -257,6 +257,11 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
     assert f"{80 * low:.1f} ms to {80 * high:.0f} ms" in sentence and "none of them" not in sentence
 
 
+def test_a_step_shorter_than_the_hosts_work_has_no_rate():
+    sentence = speed_of(estimated_step(2e-5), SimpleNamespace(cores=8, topology="v2:2x2"))
+    assert "examples/s" not in sentence and "What the host does for a step" in sentence
+
+
 def test_a_chip_without_a_published_training_is_named():
     report = SimpleNamespace(cores=4, topology="v5p:2x2x1")
     assert "none of them a training on v5p" in speed_of(estimated_step(0.08), report)
