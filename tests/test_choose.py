@@ -10,6 +10,7 @@ from rules.judging import jobs  # noqa: F401
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import choose, compare_topologies, largest_batch
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.comparison import Comparison, Trial
@@ -136,6 +137,42 @@ def test_the_search_ends_where_memory_grows_in_jumps():
     trials = searched(64, lambda batch: 100 if batch <= 200 else 10_000, 500)
     found = max(batch for batch, each in trials.items() if each.seconds is not None)
     assert 128 <= found <= 200
+
+
+def test_the_search_stays_below_a_batch_at_which_the_compiler_ended():
+    trials = {64: Trial("v6e:1x1", 64, compiled(0.1, 100, 1000))}
+    trials[128] = Trial("v6e:1x1", 128, why="not judged", is_judged=False)
+    trials[1024] = Trial("v6e:1x1", 1024, compiled(0.1, 1600, 1000))
+    batch = choose.next_batch(trials)  # memory points at about 600
+    assert 64 < batch < 128
+    trials[batch] = Trial("v6e:1x1", batch, compiled(0.1, 150, 1000))
+    shown = Comparison("a port", "batch", [trials[batch] for batch in sorted(trials)])
+    assert f"of those compiled, is {batch:g} a core." in shown.sentence
+    assert "Whether 128 a core fits is not known" in shown.sentence
+    told = [row.get("judged", True) for row in json.loads(shown.to_json())["trials"]]
+    assert told == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("last", "why"),
+    [
+        (
+            "import os; os.kill(os.getpid(), 11)",
+            "not judged: the TPU compiler itself ended (the process that runs JAX was ended by signal 11)",
+        ),
+        ("raise MemoryError", "not judged: no room here (MemoryError): close other programs"),
+    ],
+)
+def test_a_compiler_that_dies_says_nothing_of_the_batch(
+    last, why, own_cache, monkeypatch, tmp_path
+):
+    (tmp_path / "dying.py").write_text(last)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(process, "CHILD", "dying")
+    monkeypatch.setattr(choose, "COMPILATIONS", 2)
+    shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)
+    assert [(each.batch, each.is_judged) for each in shown.trials] == [(4, False), (8, False)]
+    assert shown.best is None and why in str(shown) and "does not fit" not in str(shown)
 
 
 def test_a_step_that_fits_with_no_batch_has_no_best():

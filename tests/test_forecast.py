@@ -7,7 +7,7 @@ import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run.compile.forecast import axes_of, forecast
+from lab_utils.dry_run.compile.forecast import axes_of, forecast, seconds_of
 from lab_utils.dry_run.compile.hlo.parse import members
 from lab_utils.dry_run.compile.hlo.summary import Exchange, Summary, summarise
 from lab_utils.dry_run.records import AxisExchanges, LineCost
@@ -47,6 +47,26 @@ def test_cores_of_one_chip_need_no_link():
     assert exchange_seconds("all-reduce", GB, 2, "v2:2x2") == 0
     assert exchange_seconds("all-reduce", GB, 1, "v5e:1x1") == 0
     assert exchange_seconds("all-reduce", GB, 8, "v2:2x2") > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "topology", "hops"),
+    [
+        ("all-gather", 4, "v5e:4x4", 3),  # from one end of a row to the other
+        ("all-reduce", 8, "v5e:2x4", 2 * (1 + 3)),  # a scatter and a gather, over both axes
+        ("all-gather", 256, "v5e:16x16", 8 + 8),  # half of each ring
+        ("all-to-all", 4, "v6e:2x2", 1 + 1),
+        ("collective-permute", 8, "v5e:2x4", 1),
+    ],
+)
+def test_the_smallest_array_takes_a_microsecond_for_each_hop(kind, group, topology, hops):
+    assert exchange_seconds(kind, 4, group, topology) == pytest.approx(hops * 1e-6)
+    assert exchange_seconds(kind, GB, group, topology) > 1e-3
+
+
+def test_each_round_of_a_loop_takes_its_hops():
+    looped = Exchange("all-gather", 100 * 4096, (), False, rounds=100)
+    assert seconds_of(looped, "v5e:2x2") == pytest.approx(100 * 2e-6)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +255,11 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
     assert sentence.index("1,600 examples/s a core, 12,800") < sentence.index("less than 34.9 ms")
     low, high = words.times_of_estimates()
     assert f"{80 * low:.1f} ms to {80 * high:.0f} ms" in sentence and "none of them" not in sentence
+
+
+def test_a_step_shorter_than_the_hosts_work_has_no_rate():
+    sentence = speed_of(estimated_step(2e-5), SimpleNamespace(cores=8, topology="v2:2x2"))
+    assert "examples/s" not in sentence and "What the host does for a step" in sentence
 
 
 def test_a_chip_without_a_published_training_is_named():

@@ -74,11 +74,6 @@ def test_learning_curves_have_axes_and_units(points):
     draw(figure)
 
 
-def test_drawings_have_the_ground_of_the_page():
-    drawings.bits()
-    draw(drawings.plt.gcf())
-
-
 @pytest.fixture
 def shown(monkeypatch):
     """The figures that a cell shows, each with its text."""
@@ -95,6 +90,9 @@ def shown(monkeypatch):
         ("all_reduce", "their sum is 1.3, and every core gets that sum back"),
         ("batch_to_cores", "8 cores with 128 examples each"),
         ("machine", "16 by 16 chips with 512 cores"),
+        ("tile", "[104, 384] in tiles of 8 by 128"),
+        ("matrix_unit", "8% of a grid of 128 by 128, 2% of a grid of 256 by 256"),
+        ("bits", "bfloat16 has 8 bits of exponent and 7 of digits: 1;"),
     ],
 )
 def test_drawings_of_a_port_say_what_they_show(name, says, shown):

@@ -21,7 +21,7 @@ from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.private.process import ChildFailed
+from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.report.comparison import Comparison, Trial
@@ -122,7 +122,8 @@ def largest_batch(
     """Searches for the largest batch a core that fits, with eight compilations of the train step at most.
 
     The search begins with the program's own batch, goes on in strides of 2 and 4 times, and then between the
-    largest that fits and the smallest that does not, where the compiler's own figures of memory point.
+    largest that fits and the smallest that does not, where the compiler's own figures of memory point. Where
+    the compiler itself ends without an answer, it goes on with smaller batches only, and says so.
 
     Args:
         subject, data, topology, mesh_axes, observed: as dry_run takes them; a JAX step brings its batch in
@@ -161,7 +162,10 @@ def largest_batch(
 
 
 def next_batch(trials: Mapping[int, Trial]) -> int | None:
-    """The batch to try after these, by batch; None where the search is over."""
+    """The batch to try after these, by batch; None where the search is over.
+
+    A batch that was not judged bounds the search from above, as one that does not fit.
+    """
     fits = [batch for batch, trial in trials.items() if trial.seconds is not None]
     fails = [batch for batch, trial in trials.items() if trial.seconds is None]
     low, high = max(fits, default=0), min(fails, default=None)
@@ -173,7 +177,9 @@ def next_batch(trials: Mapping[int, Trial]) -> int | None:
         return high // 2
     if high - low <= max(1, _NEAR * low):
         return None
-    middle = _where_memory_points(trials) or (low + high) / 2
+    middle = _where_memory_points(trials)
+    if middle is None or middle >= high:
+        middle = (low + high) / 2
     if high > 2 * _FINE:
         middle = middle // _FINE * _FINE
     middle = int(min(max(middle, low + 1), high - 1))
@@ -241,9 +247,19 @@ def _finished(topology: str, program: Program | str, waiting: Waiting | str, say
     batch = program.per_core_batch
     try:
         compiled = waiting(None)
-    except (chips.BadTopology, ChildFailed) as error:
+    except chips.BadTopology as error:
         return Trial(topology, batch, why=first_line(error))
+    except (ChildFailed, NoRoom) as error:
+        return Trial(topology, batch, why=_not_judged(error), is_judged=False)
     return Trial(topology, batch, compiled.step, _why(compiled))
+
+
+def _not_judged(error: Exception) -> str:
+    """What became of a compiler that gave no answer: that says nothing of the program."""
+    how = first_line(error).removesuffix("; it said last:")
+    if isinstance(error, ChildFailed):
+        how = f"the TPU compiler itself ended ({how})"
+    return f"not judged: {how}"
 
 
 def _why(compiled: Compiled) -> str:

@@ -305,10 +305,38 @@ def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128)
     text = f"[{rows}, {columns}]: data"
     axes.text(columns / 2, rows / 2, text, ha="center", va="center", fontsize=9, color=INK)
     axes.set(xlim=(-2, full_columns + 2), ylim=(full_rows + 2, -2))
-    figure.suptitle(
+    told = (
         f"Stored as [{full_rows}, {full_columns}] in tiles of {height} by {width}; hatched: padding. "
-        f"{used:.0%} is data.",
-        fontsize=9,
+        f"{used:.0%} is data."
+    )
+    figure.suptitle(told, fontsize=9)
+    look.show(figure, f"An array [{rows}, {columns}]. {told}")
+
+
+def matrix_unit(rows: int = 10, columns: int = 128, edges: Sequence[int] = (128, 256)) -> None:
+    """Weights [rows, columns] in the grid of a matrix unit, one of each number of cells along an edge.
+
+    Both sizes are at most the smallest edge.
+    """
+    figure, panels = _card(7.0, 3.0, len(edges))
+    told = []
+    for axes, edge in zip(panels, edges, strict=True):
+        share = rows * columns / edge**2
+        axes.add_patch(Rectangle((0, 0), edge, edge, fc="#fbe3e1", ec=NEUTRAL, hatch="///", lw=1))
+        axes.add_patch(Rectangle((0, 0), columns, rows, facecolor=DATA, edgecolor=NEUTRAL))
+        _arrow(axes, (-0.2 * edge, rows / 2), (-0.02 * edge, rows / 2))
+        axes.text(-0.22 * edge, rows / 2, f"[batch, {rows}]", ha="right", va="center", fontsize=8)
+        _arrow(axes, (columns / 2, 1.02 * edge), (columns / 2, 1.17 * edge))
+        text = f"[batch, {columns}]"
+        axes.text(columns / 2, 1.19 * edge, text, ha="center", va="top", fontsize=8)
+        axes.set_title(f"{edge} by {edge} cells: {share:.0%} hold weights", fontsize=9)
+        axes.set(xlim=(-0.75 * edge, 1.02 * edge), ylim=(1.3 * edge, -0.02 * edge), aspect="equal")
+        told.append(f"{share:.0%} of a grid of {edge} by {edge}")
+    look.show(
+        figure,
+        f"A product of [batch, {rows}] and weights [{rows}, {columns}] in a matrix unit. The weights fill "
+        f"{rows} rows and {columns} columns of its cells: {', '.join(told)}. The other cells hold padding, "
+        "and multiply zeros.",
     )
 
 
@@ -316,7 +344,8 @@ def bits(value: float = 1 + 1 / 300) -> None:
     """The bits of a number as float32, bfloat16 and float16, and what each makes of it."""
     from ml_dtypes import bfloat16
 
-    _, (axes,) = _card(7.4, 2.0)
+    figure, (axes,) = _card(7.4, 2.0)
+    told = []
     for row, (dtype, exponent) in enumerate(((np.float32, 8), (bfloat16, 8), (np.float16, 5))):
         y, number = -1.2 * row, np.array(value, dtype)
         digits = f"{int(number.view(f'u{number.itemsize}')):0{8 * number.itemsize}b}"
@@ -326,10 +355,14 @@ def bits(value: float = 1 + 1 / 300) -> None:
         name, text = number.dtype.name, f"{float(number):.8g}"
         axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9)
         axes.text(len(digits) + 0.4, y + 0.4, text, va="center", fontsize=9)
+        told.append(
+            f"{name} has {exponent} bits of exponent and {len(digits) - 1 - exponent} of digits: {text}"
+        )
     parts = {"sign": look.FAINT, "exponent: the range": HOST, "digits": DATA}
     fills = [Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=NEUTRAL) for fill in parts.values()]
     axes.legend(fills, list(parts), loc="upper left", ncols=3, fontsize=8)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
+    look.show(figure, f"The bits of {value:.8g}. {'; '.join(told)}.")
 
 
 def tfrecord(record: bytes, jpeg: bytes) -> None:

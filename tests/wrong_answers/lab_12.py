@@ -12,20 +12,25 @@ def cheapest(trials, steps, deadline, budget):
 
 ANSWERS = {
     "12a": [
-        Right("answers = {1: 'c', 2: ' A ', 3: 'd', 4: 'b', 5: 'e'}"),
-        Right("answers = dict(enumerate('CADBE', 1))"),
-        Wrong("answers = {1: 'A', 2: 'A', 3: 'D', 4: 'B', 5: 'E'}", "a v5p needs PJRT"),
-        Wrong("answers = {1: 'D', 2: 'A', 3: 'C', 4: 'B', 5: 'E'}", "Right: 3 of 5."),
+        Right("answers = {1: 'c', 2: ' A ', 3: 'd', 4: 'b', 5: 'e', 6: 'g'}"),
+        Right("answers = dict(enumerate('CADBEG', 1))"),
+        Wrong("answers = {1: 'A', 2: 'A', 3: 'D', 4: 'B', 5: 'E', 6: 'G'}", "a v5p needs PJRT"),
+        Wrong("answers = {1: 'D', 2: 'A', 3: 'C', 4: 'B', 5: 'E', 6: 'G'}", "Right: 4 of 6."),
         Wrong(
-            "answers = {1: 'C', 2: 'D', 3: 'A', 4: 'B', 5: 'E'}", "pip installed the newest libtpu"
+            "answers = {1: 'C', 2: 'D', 3: 'A', 4: 'B', 5: 'E', 6: 'G'}",
+            "pip installed the newest libtpu",
         ),
         Wrong(
-            "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E'}",
+            "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E', 6: 'G'}",
             "at its import, and they were set after",
         ),
-        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'F'}", "metadata server"),
-        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B'}", "Not decided yet: 5"),
-        Wrong("answers = 'CADBE'", "Expected a dict"),
+        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'F', 6: 'G'}", "metadata server"),
+        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 6: 'G'}", "Not decided yet: 5"),
+        Wrong(
+            "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'E', 6: 'F'}",
+            "one process at a time",
+        ),
+        Wrong("answers = 'CADBEG'", "Expected a dict"),
     ],
     "12b": [
         Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),

@@ -15,21 +15,22 @@ _STARTS = {
     3: ("D", "The message says that TensorFlow has no kernel for the op: this package is for CPUs and GPUs."),
     4: ("B", "TensorFlow reads the variables at its import, and they were set after it."),
     5: ("E", "The import asks a metadata server which machine this is, and only Google's cloud has one."),
+    6: ("G", "A chip belongs to one process at a time, and the message names the process that has it."),
 }  # fmt: skip
 
 
 @todo(
     "12a",
     hints=(
-        "Ask of each start: is the cause the chip, the package, the order, or the place?",
+        "Ask of each start: is the cause the chip, the package, the order, the place, or another process?",
         "Two messages name a missing op or function. TensorFlow lacks one of them, and libtpu lacks the other.",
     ),
-    why="The causes are the chip, the pair of packages, the package, the order, and the place.",
+    why="The causes are the chip, the pair of packages, the package, the order, the place, and another process.",
 )
 def failed_starts(answers: dict[int, str]) -> str:
-    """Five failed starts, each with the one answer that fits."""
-    expect_decisions(answers, _STARTS, "ABCDEF")
-    return "All five: the chip, the pair of packages, the package, the order, and the place."
+    """Six failed starts, each with the one answer that fits."""
+    expect_decisions(answers, _STARTS, "ABCDEFG")
+    return "All six: the chip, the pair of packages, the package, the order, the place, and another process."
 
 
 @todo(

@@ -1,7 +1,8 @@
 """The estimated time of a step: the cycles of the compiler's own schedule, and the exchanges between chips.
 
 The compiler estimates the cycles of each instruction, and none of a collective. Over the clock these cycles
-are the time in which a core computes. A collective takes what its bytes take on the links (runtime/links.py).
+are the time in which a core computes. A collective takes what its bytes take on the links, and no less than
+its hops from chip to chip (runtime/links.py).
 One that the program has started before, or has fused into a computation, goes on meanwhile, and counts only
 as far as all of these together take longer than the computations; for any other the core waits.
 """
@@ -75,9 +76,10 @@ def forecast(
 
 
 def seconds_of(exchange: Exchange, topology: str) -> float:
-    """Seconds that one exchange of a step takes on the links of `topology`."""
+    """Seconds that one exchange of a step takes on the links of `topology`, in all its rounds."""
     cores = len(exchange.members) or chips.cores(topology)
-    return exchange_seconds(exchange.kind, exchange.bytes, cores, topology)
+    each = exchange.bytes / exchange.rounds
+    return exchange.rounds * exchange_seconds(exchange.kind, each, cores, topology)
 
 
 def axes_of(members: tuple[int, ...], mesh: Mapping[str, int]) -> str:

@@ -29,6 +29,7 @@ class Trial:
         step: what the compiler said; None where there was no program to compile.
         why: why there is no estimated time; "" where there is one.
         price: of the slice for an hour, where prices were given.
+        is_judged: the compiler gave an answer; where it gave none, nothing is known of the step.
     """
 
     topology: str
@@ -36,6 +37,7 @@ class Trial:
     step: CompiledStep | None = None
     why: str = ""
     price: float | None = None
+    is_judged: bool = True
 
     @property
     def cores(self) -> int:
@@ -122,6 +124,9 @@ class Comparison:
             if larger
             else f"The largest that was compiled, {most:g} a core, fits too."
         )
+        if unknown := [f"{trial.batch:g}" for trial in self.trials if not trial.is_judged]:
+            which = " and ".join(unknown)
+            tried += f" Whether {which} a core fits is not known: the compiler gave no answer."
         if self._are_short:
             return (
                 f"Every step is over in less than {scaled(LEAST_STEP_SECONDS, 's')}: what the host does for "
@@ -234,6 +239,7 @@ class Comparison:
             row |= {"seconds": trial.seconds, "examples_per_second": trial.examples_per_second}
             row |= {"memory": trial.step and trial.step.memory.used, "price_an_hour": trial.price}
             row |= {"hours": self.steps and trial.hours(self.steps), "why": trial.why}
+            row |= {} if trial.is_judged else {"judged": False}
             rows.append({key: value for key, value in row.items() if value not in (None, "")})
         content = {"subject": self.subject, "by": self.by, "steps": self.steps, "trials": rows}
         return json.dumps(content | {"notes": self.remarks()}, indent=2, ensure_ascii=False)

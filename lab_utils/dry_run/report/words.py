@@ -9,7 +9,14 @@ import yaml
 
 from lab_utils.common.figures import Kind, counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult, Status
+from lab_utils.dry_run.records import (
+    LEAST_STEP_SECONDS,
+    CompiledStep,
+    Finding,
+    Severity,
+    StageResult,
+    Status,
+)
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.runtime import chips
 
@@ -27,8 +34,9 @@ _LINES_BASIS = (
 )
 ESTIMATE_BASIS = (
     "The cycles of the compiled program's own schedule over the clock (derived from the "
-    "peak), and exchanges by their bytes over the published speed of the links. Nothing was measured on a "
-    "TPU; waiting for input and for the host is not in them."
+    "peak), and exchanges by their bytes over the published speed of the links, with a microsecond at least "
+    "for each hop from chip to chip. Nothing was measured on a TPU; waiting for input and for the host is "
+    "not in them."
 )
 
 
@@ -121,9 +129,18 @@ def _estimate_sentence(step: CompiledStep, report: Outcome) -> str:
         f"The {step.name} takes about {scaled(seconds, 's')}, as the TPU compiler estimates it ({parts}). "
         f"Published programs took {low:.2f} to {high:.2f} times such an estimate"
         f"{_without_training(report.topology)}; here that is {scaled(seconds * low, 's')} to "
-        f"{scaled(seconds * high, 's')}. At the estimate it does "
-        f"{_rates(cost.estimated_rate.value, step, cores)}."
+        f"{scaled(seconds * high, 's')}. {_estimated_rate(step, cores)}"
     )
+
+
+def _estimated_rate(step: CompiledStep, cores: int) -> str:
+    """Examples a second at the estimate; for a step shorter than what the host does, why there are none."""
+    if step.cost.estimated_seconds.value < LEAST_STEP_SECONDS:
+        return (
+            "What the host does for a step (dispatch, infeed) takes longer, so that no examples per second "
+            "follow from it."
+        )
+    return f"At the estimate it does {_rates(step.cost.estimated_rate.value, step, cores)}."
 
 
 def _without_training(topology: str) -> str:

@@ -68,6 +68,7 @@ class Exchange:
         overlapped: the program computes meanwhile: it is started before, or is fused into a computation.
         place: the learner's line that it stems from; NOWHERE where the module names none.
         kept_in_part: each core gathers the whole array, and keeps its own part of it.
+        rounds: of the loops around it.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Exchange:
     overlapped: bool
     place: Place = NOWHERE
     kept_in_part: bool = False
+    rounds: int = 1
 
 
 @dataclass
@@ -201,7 +203,8 @@ def _exchange(visit: Visit, module: Module, origins: Origins) -> Exchange:
     overlapped = starts or (visit.fused and not scatters)
     place, _ = origins.of(op)
     kept_in_part = kind == "all-gather" and keeps_own_part(op, module)
-    return Exchange(kind, visit.times * size, members(op.text), overlapped, place, kept_in_part)
+    size_in_all, group, rounds = visit.times * size, members(op.text), visit.times
+    return Exchange(kind, size_in_all, group, overlapped, place, kept_in_part, rounds)
 
 
 def _flops(op: Instruction, module: Module) -> float:
