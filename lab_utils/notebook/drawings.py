@@ -332,7 +332,9 @@ def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
             fill = {"facecolor": CORE} if full else {"facecolor": "#fbe3e1", "hatch": "///"}
             axes.add_patch(Rectangle((column, -row - 1), 1, 1, edgecolor=NEUTRAL, lw=0.5, **fill))
     middle = held / 2
-    for n in range(rows):  # each row of the input is a column here: its numbers enter the grid side by side
+    for n in range(
+        rows
+    ):  # each row of the input is a column here: its numbers enter the grid side by side
         for row in range(held):  # and each a clock cycle after the one above
             x = -2.2 - 0.9 * n - 0.45 * row
             axes.add_patch(Rectangle((x, -row - 0.9), 0.8, 0.8, fc=DATA, ec=NEUTRAL, lw=0.5))
@@ -345,7 +347,11 @@ def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
     texts = (
         (-5.6, 1.0, "input, bfloat16: its rows stream\nthrough, one in each cycle"),
         (size / 2, 0.5, "weights, bfloat16: they stay"),
-        (size + 3.7, -middle, "each square multiplies,\nand adds to the sum that\ncomes from above"),
+        (
+            size + 3.7,
+            -middle,
+            "each square multiplies,\nand adds to the sum that\ncomes from above",
+        ),
         (size + 3.7, -middle - 3.2, "hatched: idle, since the\nweights do not fill the grid"),
         (held + 3.6, -size - 2.6, "sums of the output, float32"),
     )
@@ -354,10 +360,11 @@ def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
     axes.set(xlim=(-10.5, size + 7.3), ylim=(-size - 4, 1.9))
     look.show(
         figure,
-        "A matrix unit is a grid of multipliers, 128 by 128 on most chips. The weights, in bfloat16, stay in the "
-        "grid, one in each square; where they are fewer than the squares, the other squares are idle. The rows of "
-        "the input, in bfloat16, stream in from the left, one in each clock cycle. Each square multiplies, and "
-        "adds the product to the sum that comes from above. At the bottom the float32 sums of the output come out.",
+        "A matrix unit is a grid of multipliers, 128 by 128 on most chips. The weights, in bfloat16, stay in "
+        "the grid, one in each square; where they are fewer than the squares, the other squares are idle. "
+        "The rows of the input, in bfloat16, stream in from the left, one in each clock cycle. Each square "
+        "multiplies, and adds the product to the sum that comes from above. At the bottom the float32 sums "
+        "of the output come out.",
     )
 
 
@@ -374,7 +381,9 @@ def bits(value: float = 1 + 1 / 300) -> None:
             fill = look.FAINT if place == 0 else HOST if place <= exponent else DATA
             _box(axes, place, y, 1, 0.8, digit, fill, lw=0.5)
         name, text = number.dtype.name, f"{float(number):.8g}"
-        made.append(f"{name}: sign 1, exponent {exponent}, digits {len(digits) - 1 - exponent}, {text}")
+        made.append(
+            f"{name}: sign 1, exponent {exponent}, digits {len(digits) - 1 - exponent}, {text}"
+        )
         axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9)
         axes.text(len(digits) + 0.4, y + 0.4, text, va="center", fontsize=9)
     parts = {"sign": look.FAINT, "exponent: the range": HOST, "digits": DATA}

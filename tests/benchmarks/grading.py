@@ -58,7 +58,9 @@ def main() -> None:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (used.ru_utime + used.ru_stime) / options.notebooks
     print(f"{options.notebooks} notebooks, {options.jobs} at a time: {seconds / 60:.1f} minutes")
-    print(f"{seconds / options.notebooks:.1f} s a notebook, and {cpu:.1f} s of CPU time (measured here)")
+    print(
+        f"{seconds / options.notebooks:.1f} s a notebook, and {cpu:.1f} s of CPU time (measured here)"
+    )
 
 
 if __name__ == "__main__":
