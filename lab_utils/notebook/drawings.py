@@ -342,7 +342,7 @@ def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
         _arrow(axes, (-1.2, -place - 0.5), (-0.1, -place - 0.5))
         _arrow(axes, (place + 0.5, -size - 0.1), (place + 0.5, -size - 1.1))
         for n in range(2):
-            y = -size - 2 - 0.9 * n - 0.25 * place
+            y = -size - 3 - 0.9 * n + 0.25 * place  # the first column is done first
             axes.add_patch(Rectangle((place + 0.1, y), 0.8, 0.7, fc=HOST, ec=NEUTRAL, lw=0.5))
     texts = (
         (-5.6, 1.0, "input, bfloat16: its rows stream\nthrough, one in each cycle"),
