@@ -1,4 +1,4 @@
-"""A kernel that is restarted in the middle of a lab: to go on from there says what is missing."""
+"""Kernels that are restarted in the middle of a lab, and cells that are run again."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,10 @@ from nbclient.util import run_sync
 from test_labs import outcomes
 
 from lab_utils.check.setup import SILENCE
+from lab_utils.teach.marks import CHECK
 
 SOLUTION = Path(__file__).parents[1] / "solutions" / "02_four_changes.ipynb"
+SPINE = sorted(SOLUTION.parent.glob("0[1-7]_*.ipynb"))
 IMPORTS = 3  # cells that a learner runs again before going on from the middle
 
 
@@ -61,3 +63,27 @@ def test_a_restart_in_the_middle_of_a_lab_loses_nothing_and_takes_nothing_for_do
         said = outcomes([cell for _, cell in cells])
         assert set(said.values()) == {"correct"} and done() == sorted(said)
         assert not list((tmp_path / "labs").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SPINE, ids=[path.stem for path in SPINE])
+def test_cells_can_be_run_again(path, tmp_path, monkeypatch):
+    """Each cell but the checks: twice in a row, then once more, as after a TODO that was solved late."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv(SILENCE, "1")
+    notebook = nbformat.read(path, as_version=4)
+    cells = [each for each in enumerate(notebook.cells) if each[1].cell_type == "code"]
+    cells = [each for each in cells if not CHECK.search(each[1].source)]
+    client = NotebookClient(
+        notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}, allow_errors=True
+    )
+    failed = []
+    with client.setup_kernel():
+        for index, cell in [*(cell for cell in cells for _ in range(2)), *cells]:
+            cell.outputs = []
+            client.execute_cell(cell, index)
+            failed += [
+                f"cell {index}: {o.evalue}" for o in cell.outputs if o.output_type == "error"
+            ]
+    assert not failed

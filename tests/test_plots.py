@@ -91,11 +91,12 @@ def shown(monkeypatch):
         ("batch_to_cores", "8 cores with 128 examples each"),
         ("machine", "16 by 16 chips with 512 cores"),
         ("tile", "[104, 384] in tiles of 8 by 128"),
-        ("matrix_unit", "8% of a grid of 128 by 128, 2% of a grid of 256 by 256"),
+        ("filled_matrix_unit", "8% of a grid of 128 by 128, 2% of a grid of 256 by 256"),
         ("bits", "bfloat16 has 8 bits of exponent and 7 of digits: 1;"),
+        ("matrix_unit", "other squares are idle"),
     ],
 )
-def test_drawings_of_a_port_say_what_they_show(name, says, shown):
+def test_drawings_say_what_they_show(name, says, shown):
     getattr(drawings, name)()
     ((figure, alt),) = shown
     draw(figure)

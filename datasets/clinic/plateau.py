@@ -73,7 +73,7 @@ WARD = {
             "rule": "",
             "right": 'tf.layers.dense(net, 10, name="scores")',
             "wrong": 'tf.layers.dense(net, 10, tf.nn.softmax, name="scores")',
-            "why": "softmax is done twice",
+            "why": "the loss gets numbers of another kind than it expects",
             "comment": "The loss takes a softmax of what is one already: of numbers from 0 to 1, the most certain "
             "answer among ten classes is e / (e + 9) = 23 %, and costs 1.46 nats.",
             "silent": True,

@@ -239,11 +239,18 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     """Host and core as two boxes with what runs there, and the queues between them.
 
     Args:
-        places: the host's name and the core's, each with the names of what runs there.
+        places: the host's name and the core's, each with the functions that run there: a name, and its ops
+            in the lines below.
     """
-    figure, (axes,) = _card(6.4, 2.2)
+    figure, (axes,) = _card(6.4, 2.4)
     for x, fill, (place, things) in zip((0, 5.6), (HOST, CORE), places.items(), strict=True):
-        _box(axes, x, 0, 4, 3, "\n".join(things), fill)
+        _box(axes, x, 0, 4, 3, "", fill)
+        y, lines = 2.9, sum(thing.count("\n") + 1 for thing in things)
+        for thing in things:  # a function's box is as high as its lines are many
+            height = (2.9 - 0.1 * len(things)) * (thing.count("\n") + 1) / lines
+            y -= height
+            _box(axes, x + 0.15, y, 3.7, height, thing, IDLE)
+            y -= 0.1
         axes.text(x + 2, 3.2, place, ha="center", fontsize=9, weight="bold")
     for y, ends, queue in ((2.0, (4.1, 5.5), "infeed"), (0.8, (5.5, 4.1), "outfeed")):
         _arrow(axes, (ends[0], y), (ends[1], y))
@@ -313,7 +320,9 @@ def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128)
     look.show(figure, f"An array [{rows}, {columns}]. {told}")
 
 
-def matrix_unit(rows: int = 10, columns: int = 128, edges: Sequence[int] = (128, 256)) -> None:
+def filled_matrix_unit(
+    rows: int = 10, columns: int = 128, edges: Sequence[int] = (128, 256)
+) -> None:
     """Weights [rows, columns] in the grid of a matrix unit, one of each number of cells along an edge.
 
     Both sizes are at most the smallest edge.
@@ -337,6 +346,55 @@ def matrix_unit(rows: int = 10, columns: int = 128, edges: Sequence[int] = (128,
         f"A product of [batch, {rows}] and weights [{rows}, {columns}] in a matrix unit. The weights fill "
         f"{rows} rows and {columns} columns of its cells: {', '.join(told)}. The other cells hold padding, "
         "and multiply zeros.",
+    )
+
+
+def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
+    """A matrix unit during a product: weights stay in its grid, rows of the input stream through it.
+
+    Args:
+        rows: of the input.
+        held: rows and columns of the weights, fewer than the grid has.
+        size: of the grid, which stands for 128 by 128 (256 by 256 from v6e on).
+    """
+    figure, (axes,) = _card(7.4, 3.3)
+    for row in range(size):
+        for column in range(size):
+            full = row < held and column < held
+            fill = {"facecolor": CORE} if full else {"facecolor": "#fbe3e1", "hatch": "///"}
+            axes.add_patch(Rectangle((column, -row - 1), 1, 1, edgecolor=NEUTRAL, lw=0.5, **fill))
+    middle = held / 2
+    for n in range(rows):  # a row of the input is a column here: its numbers enter side by side
+        for row in range(held):  # and each a clock cycle after the one above
+            x = -2.2 - 0.9 * n - 0.45 * row
+            axes.add_patch(Rectangle((x, -row - 0.9), 0.8, 0.8, fc=DATA, ec=NEUTRAL, lw=0.5))
+    for place in range(held):
+        _arrow(axes, (-1.2, -place - 0.5), (-0.1, -place - 0.5))
+        _arrow(axes, (place + 0.5, -size - 0.1), (place + 0.5, -size - 1.1))
+        for n in range(2):
+            y = -size - 3 - 0.9 * n + 0.25 * place  # the first column is done first
+            axes.add_patch(Rectangle((place + 0.1, y), 0.8, 0.7, fc=HOST, ec=NEUTRAL, lw=0.5))
+    texts = (
+        (-5.6, 1.0, "input, bfloat16: its rows stream\nthrough, one in each cycle"),
+        (size / 2, 0.5, "weights, bfloat16: they stay"),
+        (
+            size + 3.7,
+            -middle,
+            "each square multiplies,\nand adds to the sum that\ncomes from above",
+        ),
+        (size + 3.7, -middle - 3.2, "hatched: idle, since the\nweights do not fill the grid"),
+        (held + 3.6, -size - 2.6, "sums of the output, float32"),
+    )
+    for x, y, text in texts:
+        axes.text(x, y, text, ha="center", va="center", fontsize=8)
+    axes.set(xlim=(-10.5, size + 7.3), ylim=(-size - 4, 1.9))
+    look.show(
+        figure,
+        "A matrix unit is a grid of multipliers, 128 by 128 on most chips. The weights, in bfloat16, stay in "
+        "the grid, one in each square; where they are fewer than the squares, the other squares are idle. "
+        "The rows of the input, in bfloat16, stream in from the left, one in each clock cycle. Each square "
+        "multiplies, and adds the product to the sum that comes from above. At the bottom the float32 sums "
+        "of the output come out.",
     )
 
 

@@ -20,6 +20,7 @@ ANSWERS = {
         Mutant(".shuffle(len(labels), seed=1).repeat()", ".shuffle(len(labels))", "never ends"),
         Mutant(".shuffle(len(labels), seed=1).repeat()", ".repeat()", "its order differs"),
         Mutant(".shuffle(len(labels), seed=1)", ".shuffle(2)", "buffer"),
+        Mutant(".shuffle(len(labels), seed=1)", ".shuffle(1000)", "does not hold all of them"),
         Mutant(
             ".shuffle(len(labels), seed=1)",
             ".shuffle(len(labels), reshuffle_each_iteration=False)",
@@ -39,7 +40,7 @@ ANSWERS = {
         Mutant(
             ".shuffle(len(labels), seed=1).repeat()",
             ".repeat().shuffle(len(labels), seed=1)",
-            "among the first 200 of training: shuffle, then repeat",
+            "among the first 200 of training, whose epochs have each once",
         ),
         Mutant(
             "if training:\n",
@@ -225,9 +226,9 @@ ANSWERS = {
         ),
         Wrong(edited("plateau", (SOFTMAX, RAW), (".shuffle(512)", "")), "shuffle"),
         Wrong(edited("plateau", (SOFTMAX, RAW), (".shuffle(512)", ".shuffle(8)")), "shuffle"),
-        Wrong('plateau_reason = "D"', "The program is fixed. The reason is not D"),
+        Wrong('plateau_reason = "C"', "The program is fixed. The reason is not C"),
         Wrong('plateau_reason = "Z"', "one of the letters A to F, not 'Z'"),
-        Right('plateau_reason = " c "'),
+        Right('plateau_reason = " d "'),
         Right(
             edited(
                 "plateau",

@@ -15,10 +15,11 @@ ANSWERS = {
         Right("""
             def metric_fn(y, out, each, w):
                 most = v1.get_local_variable("most", shape=[], initializer=v1.zeros_initializer())
+                each = tf.math.multiply_no_nan(each, w)
                 return dict(
                     accuracy=v1.metrics.accuracy(y, tf.math.argmax(out, -1), w),
                     mean_loss=v1.metrics.mean(each, w),
-                    worst_loss=(most, v1.assign(most, tf.maximum(most, tf.reduce_max(each * w)))),
+                    worst_loss=(most, v1.assign(most, tf.maximum(most, tf.reduce_max(each)))),
                 )
         """),
         # Padding taken out before the metrics
@@ -35,12 +36,12 @@ ANSWERS = {
         # All losses kept, and one more metric than asked for
         Right("""
             def metric_fn(labels, logits, losses, weight):
+                losses = tf.where(tf.equal(weight, 0.0), tf.zeros_like(losses), losses)
                 means = {"accuracy": tf.math.in_top_k(labels, logits, 1), "mean_loss": losses, "examples": weight}
                 metrics = {n: v1.metrics.mean(tf.cast(each, tf.float32), weights=weight) for n, each in means.items()}
                 worst = v1.get_local_variable("largest", initializer=0.0)
-                where = tf.where(weight > 0, losses, tf.zeros_like(losses))
-                return {**metrics, "worst_loss": (worst, tf.cond(tf.reduce_max(where) > worst,
-                    lambda: v1.assign(worst, tf.reduce_max(where)), lambda: tf.identity(worst)))}
+                return {**metrics, "worst_loss": (worst, tf.cond(tf.reduce_max(losses) > worst,
+                    lambda: v1.assign(worst, tf.reduce_max(losses)), lambda: tf.identity(worst)))}
         """),
         # No weights at all
         Wrong(
@@ -76,22 +77,27 @@ ANSWERS = {
             """,
             re.compile("accuracy(:| of two batches)"),
         ),
-        Mutant("reduce_max(losses * weight)", "reduce_max(losses)", "worst_loss: "),
-        Mutant("mean(losses, weights=weight)", "mean(losses)", "value without weights"),
+        Mutant("reduce_max(real)", "reduce_max(losses)", "worst_loss: "),
+        # Zeros times what may be NaN
+        Mutant(
+            "tf.where(weight > 0, losses, 0.0)",
+            "losses * weight",
+            "where the loss of padding is NaN",
+        ),
+        Mutant("mean(real, weights=weight)", "mean(losses, weights=weight)", "mean_loss is nan"),
+        Mutant("mean(real, weights=weight)", "mean(losses)", "value without weights"),
         Mutant("tf.argmax(logits, axis=1), weights", "logits, weights", "most likely class"),
         Mutant(
-            "v1.metrics.mean(losses, weights=weight)",
+            "v1.metrics.mean(real, weights=weight)",
             "tf.reduce_sum(losses * weight) / tf.reduce_sum(weight)",
             "pair",
         ),
         Mutant("(worst, update)", "(update, update)", "depends on one batch only"),
-        Mutant(
-            "(worst, update)", "(worst, tf.reduce_max(losses * weight))", "what the variable began"
-        ),
+        Mutant("(worst, update)", "(worst, tf.reduce_max(real))", "what the variable began"),
         Mutant("tf.maximum(worst, ", "(worst + ", "the sum of the batches' maxima"),
         Mutant(
             "(worst, update)",
-            "v1.metrics.mean(tf.reduce_max(losses * weight))",
+            "v1.metrics.mean(tf.reduce_max(real))",
             "the mean of the batches' maxima",
         ),
         Mutant(

@@ -20,8 +20,13 @@ def input_fn(params):
 _6C = r"""
 def cached_input_fn(params):
     dataset = read(params['pattern'], True)
-    dataset = dataset.map(whole, num_parallel_calls=AUTOTUNE)
-    dataset = dataset.cache().shuffle(1024).repeat()
+    if params["memory"] >= params["examples"] * KEPT**2 * 3:
+        dataset = dataset.map(whole, num_parallel_calls=AUTOTUNE)
+        dataset = dataset.cache().shuffle(1024).repeat()
+    else:
+        if params["memory"] >= params["bytes"]:
+            dataset = dataset.cache()
+        dataset = dataset.shuffle(1024).repeat().map(whole, num_parallel_calls=AUTOTUNE)
     dataset = dataset.batch(params["batch_size"], drop_remainder=True)
     return dataset.prefetch(AUTOTUNE)
 """
@@ -234,13 +239,40 @@ def input_fn(params):
             "stores the encoded records",
         ),
         Mutant("num_parallel_calls=AUTOTUNE).cache()", "num_parallel_calls=AUTOTUNE)", "no cache"),
-        Mutant("map(whole, num_parallel_calls=AUTOTUNE)", "map(whole)", "one picture at a time"),
         Mutant(
-            "map(whole, num_parallel_calls=AUTOTUNE)",
-            "map(whole, num_parallel_calls=1)",
+            "records.map(whole, num_parallel_calls=AUTOTUNE)",
+            "records.map(whole)",
+            "one picture at a time",
+        ),
+        Mutant(
+            "records.map(whole, num_parallel_calls=AUTOTUNE)",
+            "records.map(whole, num_parallel_calls=1)",
             "num_parallel_calls=1 decodes one picture at a time",
         ),
-        Mutant(".map(whole,", ".map(random_view,", "fix the crop"),
+        Mutant("records.map(whole,", "records.map(random_view,", "fix the crop"),
+        # The size in the wrong unit, of the wrong thing, or for the wrong case
+        Mutant("KEPT * KEPT * 3", "KEPT * KEPT * 3 * 4", "decoded pictures of uint8 take 23.0 MB"),
+        Mutant("KEPT * KEPT * 3", "KEPT * KEPT", "caches decoded pictures, which do not fit"),
+        Mutant(
+            'params["examples"] * KEPT * KEPT * 3',
+            'params["bytes"]',
+            "decoded pictures, which do not",
+        ),
+        Mutant(
+            'records.cache() if params["bytes"] <= params["memory"] else records',
+            "records",
+            "The records fit, but yours has no cache",
+        ),
+        Mutant(
+            'records.cache() if params["bytes"] <= params["memory"] else records',
+            "records.cache()",
+            "Neither fits, but yours has a cache",
+        ),
+        Mutant(
+            "records.shuffle(1024).repeat().map(whole, num_parallel_calls=AUTOTUNE)",
+            "records.map(whole, num_parallel_calls=AUTOTUNE).shuffle(1024).repeat()",
+            "The shuffle buffer holds decoded pictures, too",
+        ),
         Mutant("drop_remainder=True", "drop_remainder=False", "drop_remainder"),
         Mutant('batch(params["batch_size"],', "batch(BATCH,", 'params["batch_size"]'),
         Mutant(".prefetch(AUTOTUNE)", "", "should be prefetch"),
@@ -250,12 +282,8 @@ def input_fn(params):
             "one after the other",
         ),
         Mutant(
-            """.cache()
-    images = images.shuffle(1024).repeat()
-    return images.batch(params["batch_size"], drop_remainder=True).prefetch""",
-            """
-    images = images.batch(params["batch_size"], drop_remainder=True).cache()
-    return images.shuffle(1024).repeat().prefetch""",
+            "num_parallel_calls=AUTOTUNE).cache()",
+            "num_parallel_calls=AUTOTUNE).batch(5).cache().unbatch()",
             "single pictures",
         ),
         # The one that the wrong ones below are made from
@@ -265,16 +293,32 @@ def input_fn(params):
 def cached_input_fn(params):
     def decode(jpeg, label):
         return decode_image(jpeg, KEPT), label
-    def training(batch_size):
-        return lambda ds: ds.shuffle(512).repeat().batch(batch_size, True).prefetch(1)
-    ds = read(params['pattern'], True).map(parse).map(decode, num_parallel_calls=AUTOTUNE)
-    return ds.cache("").apply(training(params["batch_size"]))
+    def decoded(ds):
+        return ds.map(decode, num_parallel_calls=AUTOTUNE)
+    def mixed(ds):
+        return ds.shuffle(512).repeat()
+    ds, memory = read(params['pattern'], True).map(parse), params["memory"]
+    if params["examples"] * np.prod([KEPT, KEPT, 3]) < memory:
+        ds = decoded(ds).cache("").apply(mixed)
+    elif params["bytes"] < memory:
+        ds = ds.cache().apply(mixed).apply(decoded)
+    else:
+        ds = ds.apply(mixed).apply(decoded)
+    return ds.batch(params["batch_size"], True).prefetch(1)
 """),
         # A lambda, cores by number, any order of decoding
         Right(r"""
 def cached_input_fn(params):
-    images = read(params['pattern'], training=True).map(lambda r: whole(r), num_parallel_calls=os.cpu_count(), deterministic=False)
-    return images.cache().shuffle(10_000).repeat().batch(params["batch_size"], drop_remainder=True).prefetch(2)
+    left = params["memory"] // params["examples"]
+    def kept(dataset, size):
+        return dataset.cache() if size < left else dataset
+    if left > 3 * KEPT * KEPT:
+        images = read(params['pattern'], training=True).map(lambda r: whole(r), num_parallel_calls=os.cpu_count(), deterministic=False)
+        images = kept(images, 3 * KEPT * KEPT).shuffle(10_000).repeat()
+    else:
+        images = kept(read(params['pattern'], training=True), params["bytes"] / params["examples"]).shuffle(10_000)
+        images = images.map(lambda r: whole(r), num_parallel_calls=os.cpu_count(), deterministic=False).repeat()
+    return images.batch(params["batch_size"], drop_remainder=True).prefetch(2)
 """),
         # Cached in a file
         Right(_6C.replace(".cache()", '.cache(tempfile.mkdtemp() + "/kept")')),

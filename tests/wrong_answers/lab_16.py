@@ -18,7 +18,11 @@ def _readings(name: str) -> list:
     return [
         Wrong(f"{own} = {{}}", "0 of 6 faults found"),
         Wrong(f"{own} = dict(list({own}.items())[:2])", "Not seen yet: 4"),
-        Wrong(f"{own} = {{**{own}, {wrong!r}: {line!r}}}", f"is correct. {word}"),
+        Wrong(
+            f"{own} = {{**dict(list({own}.items())[1:]), {wrong!r}: {line!r}}}",
+            f"is correct. {word}",
+        ),
+        Wrong(f"{own} = {{**{own}, {wrong!r}: {line!r}}}", "has 6 faults: name at most so many"),
         Wrong(
             f"lines = [*{own}.values()]\n{own} = dict(zip({own}, lines[1:] + lines[:1]))",
             "but not for the reason that you give",

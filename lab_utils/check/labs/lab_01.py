@@ -10,6 +10,7 @@ from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.estimator import tf, v1
 
 COUNT, BATCH = 200, 16
+_DIGITS = 1437  # examples of training, in the lab
 
 
 enter_program(
@@ -81,7 +82,10 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     mixes = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixes
     share = len(set(first.tolist()))
-    yield f"Different examples among the first {COUNT} of training: shuffle, then repeat", share
+    yield (
+        f"Different examples among the first {COUNT} of training, whose epochs have each once",
+        share,
+    )
     with tf.Graph().as_default(), v1.Session() as session:
         count = session.run(training().cardinality())
     endless_kinds = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
@@ -89,7 +93,19 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     far = np.abs(first - numbers).mean() > COUNT / 5
     yield "Training shuffles well: the buffer of shuffle holds the whole set", bool(far)
     yield "Training shuffles again in every epoch", not np.array_equal(first, second)
+    _expect_whole_buffer(make_input_fn)
     return f"Images keep their labels; training reshuffles without end; evaluation gives {COUNT} of {COUNT}."
+
+
+def _expect_whole_buffer(make_input_fn: Callable) -> None:
+    """Raises Wrong where the last of the lab's 1,437 digits are never among the first in training."""
+    pixels, numbers = np.zeros([_DIGITS, 8, 8]), np.arange(_DIGITS)
+    (first, *_) = _batches(make_input_fn(pixels, numbers, _DIGITS // 10, True), 1)
+    message = (
+        f"Of {_DIGITS:,} digits, as the lab has, none after number {first[1].max():,} comes among the first "
+        f"{_DIGITS // 10}: the buffer of shuffle does not hold all of them. How many does it have to hold?"
+    )
+    expect(first[1].max() > 0.95 * _DIGITS, message)
 
 
 def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -335,7 +335,7 @@ _SETS = (  # in words, the dataset, and what is asked where the test does not fa
     ("features in a dict within a dict, (16, None)", lambda: tf.data.Dataset.zip({"a": {"b": _pieces([16, None])}}),
      "Elements may be nested to any depth: what does tf.nest.flatten do?"),
     ("a sparse tensor of the shape (16, 12)", lambda: tf.data.Dataset.zip((_sparse([16, 12]), _pieces([16]))),
-     "This shape says nothing of how many values there are. What is such a tensor made of? (expand_composites)"),
+     "This shape says nothing of how many values there are. What is such a tensor made of?"),
     ("batches of 16 numbers, (16,)", lambda: _zipped(number=[16], label=[16]), ""),
 )  # fmt: skip
 

@@ -30,18 +30,19 @@ def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
         "Both v1.metrics here accept weights=. Which of the rows can have the largest loss if nothing is done?",
         "By hand, a metric is a local variable and the op that changes it. Which op keeps the larger of two numbers?",
         "The op that changes the variable compares its value so far with the largest loss of this batch.",
+        "0 * NaN is NaN. Which function of TensorFlow chooses between two tensors, row by row, without multiplying?",
     ),
-    why="accuracy and mean_loss get the weights. The third is a local variable: each batch can only raise it, and rows "
-    "of padding count as 0 in it.",
+    why="The losses of padding become 0 before anything is computed with them, since 0 * NaN is NaN. accuracy and "
+    "mean_loss get the weights. The third is a local variable, which each batch can only raise.",
     slips=(
         Slip(
-            "v1.metrics.mean(losses, weights=weight)",
-            "v1.metrics.mean(losses * weight)",
+            "v1.metrics.mean(real, weights=weight)",
+            "v1.metrics.mean(real)",
             "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
         ),
         Slip(
-            "tf.maximum(worst, tf.reduce_max(losses * weight))",
-            "tf.reduce_max(losses * weight)",
+            "tf.maximum(worst, tf.reduce_max(real))",
+            "tf.reduce_max(real)",
             "worst_loss is that of the last batch: compare it with the value so far.",
         ),
     ),
@@ -62,7 +63,15 @@ def host_metrics(metric_fn: Callable) -> Cases:
     for name in _NAMES:
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
         yield label, values[name], 1e-4
-    return "The three metrics count 21 examples; the 11 rows of padding change nothing."
+    losses, weight = batches[1][2:]
+    batches[1][2] = np.where(weight > 0, losses, np.float32(np.nan))
+    for name, value in values_of_metrics(metric_fn, batches, _NAMES).items():
+        message = (
+            f"{name} is {value:.4g} where the loss of padding is NaN, and {values[name]:.4g} where it is a number: "
+            "what does a weight of 0 make of NaN?"
+        )
+        expect(np.isclose(value, values[name], rtol=1e-4), message)
+    return "The three metrics count 21 examples; the 11 rows of padding change nothing, even if their loss is NaN."
 
 
 def _expect_largest(worst: float, batches: list[list[np.ndarray]]) -> None:

@@ -1,6 +1,7 @@
 """The checks of lab 06, an input pipeline that feeds a TPU."""
 
 import contextlib
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ from lab_utils.estimator import tf
 RECORDS = 6  # in a file
 READERS = 8  # files at a time
 _KEPT, _SIZE = 160, 128  # pixels, as in the lab
+_FILES = 50  # with more pictures than the lab has
+_PICTURES = RECORDS * _FILES
+_DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
 
 
 @contextlib.contextmanager
@@ -177,20 +181,44 @@ def feeding(input_fn: Callable) -> str:
     hints=(
         "Every later epoch gets what the transforms above cache() returned in the first.",
         "Which of shuffle, repeat and map should run again in every epoch? Should they stand below cache()?",
-        "Here the pictures are in memory anyway. What does a shuffle buffer of them cost?",
+        "How many bytes does one decoded picture of `whole` take? Which of the three cases is it, by the three numbers?",
+        "Cached pictures are in memory anyway. What does a shuffle buffer of them cost, and one of pictures that are not?",
     ),
-    why="What is the same in each epoch stands above the cache, and what is new stands below it.",
+    why="What is the same in each epoch stands above the cache, and what is new stands below it. A decoded picture takes "
+    "KEPT * KEPT * 3 bytes. Where the pictures do not fit, the shuffle buffer must not hold them either.",
 )
 def caching(cached_input_fn: Callable) -> str:
-    """Decoded once, cached, reshuffled in each epoch, in full batches, ready before they are asked for."""
-    with _pipeline(cached_input_fn, "cached_input_fn", 5) as (dataset, transforms, params):
+    """The best cache that fits, reshuffled in each epoch, in full batches, ready before they are asked for."""
+    _expect_cached_pictures(cached_input_fn)
+    for fits in (True, False):
+        _expect_no_more_than_records(cached_input_fn, fits)
+    return (
+        "Where the pictures fit, they are decoded once, else their records are read once if those fit; every epoch has "
+        "a new order."
+    )
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _expect_cached_pictures(cached_input_fn: Callable) -> None:
+    """Raises Wrong unless decoded pictures are cached, where the memory holds them."""
+    memory = int(1.1 * _DECODED)
+    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
         names = [name for name, _ in transforms]
         _expect_parallel_decoder(transforms)
-        message = "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding."
+        message = (
+            f"There is no cache: every picture is decoded again in each epoch. {_PICTURES} pictures of KEPT pixels take "
+            f"{_megabytes(_DECODED)}, and {_megabytes(memory)} are allowed: put cache() below the decoding."
+        )
         expect("cache" in names, message)
         cache = names.index("cache")
         image = _image(transforms[cache][1])
-        message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
+        message = (
+            "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them. "
+            f"{_megabytes(memory)} are allowed, and {_PICTURES} decoded pictures of uint8 take {_megabytes(_DECODED)}."
+        )
         expect(image is not None, message)
         message = (
             "repeat stands above the cache, which never fills then, and grows with every epoch."
@@ -203,20 +231,50 @@ def caching(cached_input_fn: Callable) -> str:
         _expect_shuffle(transforms[cache:])
         _expect_repeat(names, transforms, dataset)
         _expect_whole_epoch(cached_input_fn, params)
-    return "The pictures are decoded once, cached as uint8, and reshuffled in each epoch."
+
+
+def _expect_no_more_than_records(cached_input_fn: Callable, fit: bool) -> None:
+    """Raises Wrong unless the records are cached where they `fit`, and nothing where not even these do."""
+    memory = int(0.9 * _DECODED) if fit else 20 * _PICTURES
+    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
+        names = [name for name, _ in transforms]
+        allowed = f"Of {_megabytes(memory)} of memory, decoded pictures need {_megabytes(_DECODED)} and records {_megabytes(params['bytes'])}"
+        caches = [op for name, op in transforms if name == "cache"]
+        message = f"{allowed}. Yours caches decoded pictures, which do not fit."
+        expect(not any(map(_image, caches)), message)
+        message = (
+            f"{allowed}. The records fit, but yours has no cache: each epoch reads the files again."
+        )
+        expect(bool(caches) or not fit, message)
+        message = f"{allowed}. Neither fits, but yours has a cache."
+        expect(not caches or fit, message)
+        if caches:
+            cache = names.index("cache")
+            message = "repeat stands above the cache of the records, which never fills then."
+            expect("repeat" not in names[:cache], message)
+            message = "No shuffle stands below the cache of the records: every epoch would have the same order."
+            expect("shuffle" in names[cache:], message)
+        _expect_parallel_decoder(transforms)
+        _expect_shuffle(transforms)
+        mixed = [op for name, op in transforms if name == "shuffle"]
+        message = f"{allowed}. The shuffle buffer holds decoded pictures, too, which do not fit: shuffle the records."
+        expect(not any(map(_image, mixed)), message)
+        _expect_repeat(names, transforms, dataset)
+        _expect_whole_epoch(cached_input_fn, params)
 
 
 @contextlib.contextmanager
 def _pipeline(
-    input_fn: Callable, name: str, batch: int
+    input_fn: Callable, name: str, batch: int, memory: int = 0
 ) -> Iterator[tuple[tf.data.Dataset, list[tuple[str, tf.Operation]], dict]]:
     """Context manager: what the learner's input_fn gives for 300 pictures, its transforms, its params."""
-    files = 50  # more pictures than the lab has
     with (
-        files_of_records(files, picture(180, 240)) as pattern,
+        files_of_records(_FILES, picture(180, 240)) as pattern,
         mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
     ):
+        size = sum(map(os.path.getsize, tf.io.gfile.glob(pattern)))
         params = {"batch_size": batch, "pattern": pattern}
+        params |= {"examples": _PICTURES, "bytes": size, "memory": memory}
         with tf.Graph().as_default() as graph:
             built = input_fn(dict(params))
         expect_dataset(built, name)
@@ -312,11 +370,11 @@ def _expect_repeat(
     )
     expect("batch" not in names[:repeat], message)
     if "shuffle" in names[repeat:]:
-        first = dataset.unbatch().take(RECORDS * 50)
+        first = dataset.unbatch().take(_PICTURES)
         numbers = {int(label) for _, label in first.as_numpy_iterator()}
         message = (
             "repeat stands above shuffle, so the buffer mixes the pictures of several epochs: of the first "
-            f"{RECORDS * 50} pictures only {len(numbers)} are different. Shuffle first, then repeat."
+            f"{_PICTURES} pictures only {len(numbers)} are different. Shuffle first, then repeat."
         )
         raise Wrong(message)
     message = "The last transform should be prefetch, so that a batch is ready in time"
@@ -325,7 +383,7 @@ def _expect_repeat(
 
 def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     """Raises Wrong unless an epoch holds each picture once: one pass, without shuffle and repeat."""
-    pictures = RECORDS * 50
+    pictures = _PICTURES
     with contextlib.ExitStack() as stack:
         for name in ("shuffle", "repeat"):
             idle = mock.patch.object(tf.data.Dataset, name, lambda self, *_, **__: self)

@@ -102,6 +102,8 @@ def _read(patient: Ward, diagnosis: Any) -> str:
     """What is right about a diagnosis; raises `Wrong` where a fault is missed or misread."""
     places = {fault: patient.lines(fault) for fault in patient.faults}
     given = _lines_of_reasons(patient, diagnosis)
+    most = f"The program has {len(places)} faults: name at most so many; yours names {len(given)}."
+    expect(len(given) <= len(places), most)
     right = [fault for fault in places if places[fault] & given.get(fault.why, (set(), ""))[0]]
     found = [f"({number}) {fault.comment}" for number, fault in enumerate(right, 1)]
     wrong = []
