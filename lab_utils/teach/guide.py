@@ -72,7 +72,6 @@ def texts(root: Path) -> dict[str, str]:
             "sections": {k: each for k, each in plans.section_minutes(root, lab).items() if each},
             "live": _live(lab, spoken["live"], answers) if "live" in spoken else None,
             "stuck": spoken.get("stuck", ()),
-            "short": slides.minutes(root, lab, short=True) < slides.minutes(root, lab),
         }
         contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
     return contents
