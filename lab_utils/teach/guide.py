@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (ROOT / MADE).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         files.write(ROOT / MADE / name, content)
-        print(MADE / name)
+    print(f"{len(contents)} files in {MADE}: begin with guide.html")
     return 0
 
 
