@@ -204,7 +204,7 @@ def test_a_program_is_judged_by_its_own_main(tmp_path):
     (tmp_path / "train.py").write_text(leaves + ABSL.replace("OPTIMIZER", RIGHT))
     ran = command(tmp_path, "--main", "train.py", *CHEAP, "--", "--tpu=mine", "--steps=500")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "called train(max_steps=100), eval(steps=4)" in ran.stderr
+    assert "called train(max_steps=100), evaluate(steps=4)" in ran.stderr
     assert "Ready for v2:2x2" in ran.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]  # nothing was trained
 
@@ -515,7 +515,7 @@ next(estimator.predict(input_fn))
 """
     )
     assert port.data is port.options["eval_input_fn"] and not port.observed.not_judged
-    assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
+    assert "called evaluate(steps=4), train(steps=4), predict()." in capsys.readouterr().err
     assert "train.py:36" in port.observed.not_checked[0]
 
 

@@ -49,7 +49,8 @@ class Call:
     def __str__(self) -> str:
         said = {name: self.arguments.get(name) for name in ("steps", "max_steps")}
         words = (f"{name}={value}" for name, value in said.items() if value is not None)
-        return f"{self.mode}({', '.join(words)})"
+        method = "evaluate" if self.mode is Mode.EVAL else self.mode
+        return f"{method}({', '.join(words)})"
 
     @property
     def hooks(self) -> list[Any]:
