@@ -312,7 +312,7 @@ def cached_input_fn(params):
         # Cache after repeat
         Wrong(
             _6C.replace(".cache().shuffle(1024).repeat()", ".shuffle(1024).repeat().cache()"),
-            "repeat stands above the cache: so the cache never fills",
+            "repeat stands above the cache, which never fills",
         ),
         # Repeat after the batch
         Wrong(

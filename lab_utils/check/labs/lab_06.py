@@ -192,7 +192,9 @@ def caching(cached_input_fn: Callable) -> str:
         image = _image(transforms[cache][1])
         message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
         expect(image is not None, message)
-        message = "repeat stands above the cache: so the cache never fills, and it grows with every epoch."
+        message = (
+            "repeat stands above the cache, which never fills then, and grows with every epoch."
+        )
         expect("repeat" not in names[:cache], message)
         label = "What the cache stores (single pictures from `whole`; `random_view` would fix the crop for all epochs)"
         same([image.dtype.name, image.shape], ["uint8", [_KEPT, _KEPT, 3]], label)
@@ -234,7 +236,7 @@ def _pipeline(
 def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
     """The ops that made a graph's datasets, in order; one as map_and_batch counts as two.
 
-    Only what follows the readers counts: the names of the files may be shuffled before them.
+    Above the readers stand the names of the files, whose shuffling does not count.
     """
     kinds = re.compile("Interleave|Map|Cache|Shuffle|Repeat|Batch|Prefetch")
     ops = [op for op in graph.get_operations() if "Dataset" in op.type]

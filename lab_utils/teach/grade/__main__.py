@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             graded = sum(result.problem != _STOPPED for result in results.values())
             print(
                 f"grade: stopped after {graded} of {len(results)} notebooks, whose rows are in "
-                f"{options.output}. The same command begins anew.",
+                f"{options.output}. The same command begins again from the start.",
                 file=sys.stderr,
             )
             raise
