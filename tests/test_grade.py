@@ -367,7 +367,9 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_what_was_graded_is_written_where_grading_ends_early(number, klass, monkeypatch, request):
+def test_what_was_graded_is_written_where_grading_ends_early(
+    number, klass, monkeypatch, request, capsys
+):
     # A shell's job in the background ignores SIGINT; a command hears the others as Ctrl-C.
     for each, handler in (
         (signal.SIGINT, signal.default_int_handler),
@@ -392,6 +394,7 @@ def test_what_was_graded_is_written_where_grading_ends_early(number, klass, monk
     rows = rows_of(output)
     assert rows["ann"]["points"] == str(OF)
     assert "stopped before it" in rows["bob"]["status"] + rows["cid"]["status"]
+    assert "stopped after 1 of 3 notebooks" in capsys.readouterr().err
 
 
 def test_what_goes_wrong_with_one_notebook_costs_the_others_nothing(klass, monkeypatch):

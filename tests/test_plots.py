@@ -172,6 +172,15 @@ def test_bars_of_shapes_say_what_they_show(shown):
     assert "MB: one 3.00, two 0.50" in costs
 
 
+def test_panels_without_figures_say_so(shown, capsys):
+    """Where there is no TPU compiler, each panel is there and empty."""
+    plots.panels({"MFLOP": {}, "MB": {}}, "Computed by the TPU compiler")
+    assert (
+        not shown
+        and "Computed by the TPU compiler: there are no figures here" in capsys.readouterr().out
+    )
+
+
 def test_a_figure_with_a_text_is_a_picture_with_that_text():
     figure = plots.accuracies({"a <guess>": 0.2, "this model": 0.65}, 60)
     assert "this model: 65% ± 6%" in repr(figure)

@@ -40,7 +40,8 @@ class FigureTable(Mapping[str, Figure]):
 
     def __getitem__(self, key: str) -> Figure:
         if key not in list(self):
-            raise KeyError(key)
+            known = any(field.name == key for field in fields(self))
+            raise KeyError(f"{key}: not known here; the report says why" if known else key)
         return getattr(self, key)
 
     def __iter__(self) -> Iterator[str]:

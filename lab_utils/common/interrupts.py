@@ -4,6 +4,11 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
+# What asks a command to end; Windows has no SIGHUP.
+NUMBERS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
@@ -20,6 +25,6 @@ def held_back() -> Iterator[None]:
 
 def as_ctrl_c() -> None:
     """From here on SIGTERM and SIGHUP end this process as Ctrl-C does; nohup's SIGHUP stays ignored."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in NUMBERS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from lab_utils.common import command, scratch
+from lab_utils.common import command, interrupts, scratch
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 
 _NO_VERDICT = EXIT_STATUS[COULD_NOT_RUN]
@@ -57,19 +57,19 @@ def _how(ended_by: int) -> str:
 def _wait(process: int) -> int:
     """The status of a process when it is over, or minus the signal that ended it.
 
-    Signals that ask this process to end are passed on to it; a second Ctrl-C ends both.
+    Signals that ask this process to end are passed on to it; a second one ends both.
     """
     asked: list[int] = []
     started: list[psutil.Process] = []  # by that process, which may end before it ends them
 
     def pass_on(number: int, frame: Any) -> None:
-        again = number == signal.SIGINT and number in asked
+        again = bool(asked)
         asked.append(number)
         with contextlib.suppress(psutil.Error):
             started.extend(psutil.Process(process).children(recursive=True))
         os.kill(process, signal.SIGKILL if again else number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in interrupts.NUMBERS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, pass_on)
     ended_by = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -77,7 +77,7 @@ def _wait(process: int) -> int:
     if -ended_by in asked:  # as if it had come to this process alone
         signal.signal(-ended_by, signal.SIG_DFL)
         os.kill(os.getpid(), -ended_by)
-    if signal.SIGINT in asked and ended_by == -signal.SIGKILL:
+    if asked and ended_by == -signal.SIGKILL:
         sys.exit(128 + signal.SIGINT)
     return ended_by
 
@@ -90,8 +90,9 @@ def _judge(judge: Callable[[], int], ended_with: Any) -> NoReturn:
     """
     for name in ("_exit", "execv", "execve"):
         setattr(os, name, _refusal(name, getattr(os, name)))
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt_once)
+    interrupts.as_ctrl_c()
+    for number in _like_ctrl_c():
+        signal.signal(number, _interrupt_once)
     if hasattr(os, "fork"):
         threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
     judging, status = os.getpid(), None
@@ -107,9 +108,16 @@ def _judge(judge: Callable[[], int], ended_with: Any) -> NoReturn:
     _end(status if isinstance(status, int) else _NO_VERDICT, ended_with)
 
 
+def _like_ctrl_c() -> list[int]:
+    """The signals that raise KeyboardInterrupt in this process: none that nohup or the program handles."""
+    ours = (signal.default_int_handler, _interrupt_once)
+    return [number for number in interrupts.NUMBERS if signal.getsignal(number) in ours]
+
+
 def _interrupt_once(number: int, frame: Any) -> NoReturn:
-    """Raises KeyboardInterrupt for the first Ctrl-C only: the waiting process passes on a terminal's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Raises KeyboardInterrupt for the first of them only: the waiting process passes on a terminal's."""
+    for each in _like_ctrl_c():
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -298,10 +298,15 @@ def columns(values: Mapping[int, float], label: str, height: str) -> None:
 def panels(values: Mapping[str, Mapping[str, float]], title: str) -> None:
     """Shows the same names in panels side by side, each with bars of another figure.
 
+    Where there is no figure, as on a machine without the TPU compiler, it prints that.
+
     Args:
         values: unit -> name -> value.
         title: above all panels, with the kind of the figures.
     """
+    if not any(values.values()):
+        print(f"{title}: there are no figures here.")
+        return
     figure = Figure(figsize=(7.5, 1.8))
     figure.suptitle(title, fontsize=10)
     grid = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]

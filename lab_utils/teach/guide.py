@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (ROOT / MADE).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         files.write(ROOT / MADE / name, content)
-        print(MADE / name)
+    print(f"{len(contents)} files in {MADE}: begin with guide.html")
     return 0
 
 
@@ -72,7 +72,6 @@ def texts(root: Path) -> dict[str, str]:
             "sections": {k: each for k, each in plans.section_minutes(root, lab).items() if each},
             "live": _live(lab, spoken["live"], answers) if "live" in spoken else None,
             "stuck": spoken.get("stuck", ()),
-            "short": slides.minutes(root, lab, short=True) < slides.minutes(root, lab),
         }
         contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
     return contents

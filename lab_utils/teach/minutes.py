@@ -10,8 +10,8 @@ Minutes are those of reading and of the exercises, rounded up to a multiple of 5
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a code cell with the tag "folded", which draws or prepares, and is shown folded;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
-- nothing for waiting: no solution ran for more than 73 s (measured, `solutions/instructor/hub.md`), and one
-  reads on meanwhile.
+- nothing for waiting: with nothing cached, lab 09 takes 6 to 12 minutes, lab 12 three, and no other solution
+  longer than 136 s (measured, `solutions/instructor/hub.md`); one reads on meanwhile.
 
 Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
 longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"

@@ -24,10 +24,9 @@ def read(root: Path) -> dict[int, list[dict]]:
 
 
 def minutes(root: Path, lab: int, short: bool = False) -> int:
-    """The minutes of the talk before a lab; `short` counts those of the short talk, if there is one."""
+    """The minutes of the talk before a lab; `short` counts those of its talk of five minutes."""
     slides = read(root)[lab]
-    marked = [slide for slide in slides if slide.get("short")] if short else []
-    return sum(slide["minutes"] for slide in marked or slides)
+    return sum(slide["minutes"] for slide in slides if slide.get("short") or not short)
 
 
 def deck(root: Path, lab: int, reveal: Path) -> str:

@@ -37,6 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _write(options.output, page.as_csv(table()))
         try:
             _grade_all(submitted, results, table, options)
+        except KeyboardInterrupt:
+            graded = sum(result.problem != _STOPPED for result in results.values())
+            print(
+                f"grade: stopped after {graded} of {len(results)} notebooks, whose rows are in "
+                f"{options.output}. The same command begins again from the start.",
+                file=sys.stderr,
+            )
+            raise
         finally:  # after Ctrl-C what was graded until then
             _write_pages(table(), options)
     except ValueError as error:
