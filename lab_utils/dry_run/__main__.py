@@ -37,7 +37,6 @@ examples:
     tpu-dry-run my_port.py:port --ignore TPU305 --json report.json
     tpu-dry-run my_port.py:port --topology all --train_steps 10000 --prices prices.yaml
     tpu-dry-run my_port.py:port --topology v6e:2x4 --largest_batch
-A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
 
