@@ -371,12 +371,17 @@ def test_what_goes_wrong_with_one_notebook_costs_the_others_nothing(klass, monke
         return graded(remarks=["half a character: \udcfc"])
 
     monkeypatch.setattr(runs, "grade", grade)
-    output, feedback = klass.parent / "grades.csv", klass.parent / "feedback"
-    assert main([str(klass), "-o", str(output), "--feedback", str(feedback)]) == 0
+    output, made = klass.parent / "grades.csv", klass.parent / "pages"
+    assert main([str(klass), "-o", str(output), "--pages", str(made)]) == 0
     rows = rows_of(output)
     assert [rows[who]["points"] for who in ("ann", "bob", "cid")] == [str(OF), "0", str(OF)]
     assert "RuntimeError: something of ours" in rows["bob"]["status"]
-    assert len(list(feedback.iterdir())) == 3
+    assert sorted(path.name for path in made.iterdir()) == [
+        "class.html",
+        "feedback",
+        "teacher.html",
+    ]
+    assert len(list((made / "feedback").iterdir())) == 3
 
 
 @pytest.mark.parametrize("flag", ["--memory_gib=nan", "--step_seconds=0", "--total_seconds=-1"])
@@ -543,8 +548,8 @@ def test_a_class_is_graded(tmp_path):
         {f"class/{who}/{NAME}": json.dumps(m).encode() for who, (m, _) in learners.items()},
     )
     hand_in(tmp_path, {f"class/broken/{NAME}": b"{"})
-    output, screen = tmp_path / "grades.csv", tmp_path / "class.html"
-    assert main([str(tmp_path / "class"), "-o", str(output), "--page", str(screen)]) == 0
+    output, made = tmp_path / "grades.csv", tmp_path / "pages"
+    assert main([str(tmp_path / "class"), "-o", str(output), "--pages", str(made)]) == 0
     rows = rows_of(output)
     points = {who: "".join(row[id] for id in made_up_class.TODOS) for who, row in rows.items()}
     assert points == {who: wanted for who, (_, wanted) in learners.items()} | {"broken": ""}
@@ -554,7 +559,7 @@ def test_a_class_is_graded(tmp_path):
     assert "our solution" in rows["right"]["remarks"]
     assert f"TODO {todo} is correct with the course's own object" in rows["shown"]["remarks"]
     wrong, _ = made_up_class.wrong_answer()
-    assert f"TODO {wrong}" in screen.read_text()
+    assert f"TODO {wrong}" in (made / "class.html").read_text()
 
 
 @pytest.mark.slow
