@@ -219,7 +219,6 @@ def test_the_best_batch_need_not_be_the_largest():
         (["--topology", "v2:2x2", "--topology", "v9:2x2"], "not a TPU topology"),
         (["--topology", "all", "--largest_batch"], "on one topology"),
         (["--prices", "prices.yaml"], "several topologies"),
-        (["--topology", "all", "--format", "github"], "no findings"),
     ],
 )
 def test_flags_that_make_no_sense_together_are_refused(words, told, capsys):

@@ -50,15 +50,6 @@ def test_a_job_that_cannot_be_started_is_told_in_one_line(data, capfd):
     assert list(data.out.iterdir()) == []
 
 
-def test_a_job_that_does_not_move_is_cancelled(data):
-    with pytest.raises(
-        ConversionError, match="nothing was converted for 0.01 minutes, after 0 of 100"
-    ):
-        data.convert(beam_flags=[STANDIN], stall_minutes=0.01)
-    assert standin_runner.started[0].cancelled.is_set()
-    assert list(data.out.iterdir()) == []
-
-
 def test_a_job_that_ends_well_without_its_shards_is_no_success(data):
     with pytest.raises(ConversionError, match="shard train-00000-of-00001 was not written where"):
         data.convert(beam_flags=[STANDIN, "--standin_ends_as=DONE"])

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from convert_data import Data, features, records, start_and_wait_for_the_first_shard
 
-from lab_utils.convert import ConversionError, ManifestError, read_manifest
+from lab_utils.convert import ConversionError, read_manifest
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished_and_the_next_clears_up(
     process.kill()
     process.communicate()
     assert any(name.startswith(".in-progress-") for name in left(large))
-    with pytest.raises(ManifestError, match="did not finish"):
+    with pytest.raises(ConversionError, match="did not finish"):
         read_manifest(str(large.out))
     large.convert(train_shards=3)
     assert not [path for path in large.out.iterdir() if path.name.startswith(".")]

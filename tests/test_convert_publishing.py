@@ -9,7 +9,6 @@ from PIL import Image
 
 from lab_utils.convert import (
     ConversionError,
-    ManifestError,
     convert,
     read_manifest,
     storage,
@@ -155,7 +154,7 @@ def test_dying_while_publishing_never_looks_finished_and_a_rerun_completes(
         assert read_manifest(f"{base}/out").splits["train"].examples == 1  # still whole
         assert read(f"{base}/out/rejects.csv") == b"1"
     else:
-        with pytest.raises(ManifestError, match="did not finish"):
+        with pytest.raises(ConversionError, match="did not finish"):
             read_manifest(f"{base}/out")
 
     publish_result(base, 3, overwrite)  # the same command again

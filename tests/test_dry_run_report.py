@@ -16,7 +16,7 @@ from lab_utils.common.figures import Figure, Kind, figure_text
 from lab_utils.common.source import Place
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
-from lab_utils.dry_run.report import github, html, terminal, words
+from lab_utils.dry_run.report import html, terminal, words
 from lab_utils.dry_run.report.report import Report
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
@@ -218,28 +218,3 @@ def test_importing_the_package_imports_no_framework():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
-
-
-def test_github_shows_each_finding_at_its_line():
-    place = Place("train.py", 41, 5, "model_fn", "y = tf.gather(x, i)")
-    found = dataclasses.replace(made.finding(), place=place, why="50 % of\nit", fix="Do this: now.")
-    line, verdict = github.render(report_of(done(found))).splitlines()
-    assert line.startswith("::error file=train.py,line=41,col=5,title=TPU101 The batch dimension")
-    assert line.endswith("::50 %25 of%0Ait Fix: Do this: now.")
-    assert verdict.startswith("::notice title=Dry run::Not ready for v2:2x2")
-    without = dataclasses.replace(found, place=Place(text="the dataset"))
-    line = github.render(report_of(done(without))).splitlines()[0]
-    assert "file=" not in line and "::At the dataset: 50" in line
-
-
-@pytest.mark.parametrize(
-    ("file", "start"),
-    [
-        ("nb.ipynb[cell 3]", "::error file=nb.ipynb,title="),
-        ("cell In [5]", "::error title="),
-        ("/elsewhere/a.py", "::error file=/elsewhere/a.py,line=4,"),
-    ],
-)
-def test_github_has_no_lines_of_cells(file, start):
-    found = dataclasses.replace(made.finding(), place=Place(file, 4, None, "model_fn", "x"))
-    assert github.render(report_of(done(found))).startswith(start)

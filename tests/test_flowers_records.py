@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.convert import ManifestError
+from lab_utils.convert import ConversionError
 from lab_utils.flowers import task
 from lab_utils.flowers.records import Records
 
@@ -36,7 +36,7 @@ def test_the_manifest_says_what_is_read(copy, tiny_records):
     ],
 )
 def test_another_habit_of_naming_records_is_explained(tiny_records, pattern, words):
-    with pytest.raises(ManifestError) as error:
+    with pytest.raises(ConversionError) as error:
         Records.find(pattern.format(tiny_records.folder))
     assert words in str(error.value)
 

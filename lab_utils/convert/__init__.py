@@ -2,12 +2,11 @@
 
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.job import convert
-from lab_utils.convert.manifest import Manifest, ManifestError, Shard, Split, read_manifest
+from lab_utils.convert.manifest import Manifest, Shard, Split, read_manifest
 
 __all__ = [
     "ConversionError",
     "Manifest",
-    "ManifestError",
     "Shard",
     "Split",
     "convert",

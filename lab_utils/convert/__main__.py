@@ -27,7 +27,6 @@ _NUMBERS = {
     "shorter_side": (int, None, "scale larger images down to this many pixels (default: none)"),
     "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
     "workers": (int, None, "images read and decoded at once (default: one for each core)"),
-    "stall_minutes": (float, 30, "end the job after so long without another image (default 30)"),
 }
 
 

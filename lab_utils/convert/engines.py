@@ -1,6 +1,6 @@
 """Beam's engine: which one runs the pipeline, and its run to the end, with a progress bar.
 
-Its flags are Beam's own, and go to Beam. What does not move is not waited for without end.
+Its flags are Beam's own, and go to Beam.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import threading
-import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from concurrent import futures
@@ -28,7 +27,6 @@ from apache_beam.runners.runner import (
 from tqdm import tqdm
 
 from lab_utils.common import proxies
-from lab_utils.common.figures import counted
 from lab_utils.common.notices import in_notebook
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError, printable
@@ -112,15 +110,14 @@ def run(
     *,
     shorter_side: int | None,
     workers: int | None,
-    stall_minutes: float,
 ) -> None:
     """Has the engine write all shards into the staging folder, where `plan.write_rows` left their rows.
 
     The arguments are those of `convert`. The pipeline runs in a thread, which leaves this one free to draw
-    the bar, to hear Ctrl-C, and to notice that nothing moves any more.
+    the bar and to hear Ctrl-C.
 
     Raises:
-        ConversionError: if it failed, or no image was converted for `stall_minutes`.
+        ConversionError: if it failed.
     """
     proxies.spare_local()
     names = [name for split in splits for name in split.shard_names]
@@ -155,7 +152,7 @@ def run(
         job, end = _start(pipeline)
         try:
             interval = _LIST_SECONDS if engine.remote else _LOOK_SECONDS
-            _watch(end, rows, rows_written, interval, stall_minutes)
+            _watch(end, rows, rows_written, interval)
         except BaseException:
             if engine.remote and not end.done():
                 _cancel(job, end, engine.name)
@@ -195,29 +192,14 @@ def _cancel(job: Future[PipelineResult], end: Future[str], engine: str) -> None:
         tqdm.write(f"it may still run ({error!r}): look for it on {engine}'s page", file=sys.stderr)
 
 
-def _watch(
-    end: Future,
-    rows: int,
-    rows_written: Callable[[], int],
-    interval: float,
-    stall_minutes: float,
-) -> None:
-    """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
+def _watch(end: Future, rows: int, rows_written: Callable[[], int], interval: float) -> None:
+    """Shows a bar until the job ends; looks every `interval` seconds."""
     # A notebook shows each state of a bar on stderr as a line of its own.
     file = io.StringIO() if in_notebook() else sys.stderr
     with tqdm(total=rows, unit=" images", desc="converting", file=file) as bar:
-        moved, ended = time.monotonic(), False
+        ended = False
         while not ended:
             ended = bool(futures.wait([end], interval).done)
-            before = bar.n
             with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
                 # A shard that is tried again counts again.
-                bar.update(max(0, min(rows_written(), rows) - before))
-            if bar.n > before:
-                moved = time.monotonic()
-            elif not ended and time.monotonic() - moved > stall_minutes * 60:
-                raise ConversionError(
-                    f"nothing was converted for {stall_minutes:g} minutes, after {bar.n:,} of "
-                    f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
-                    "its workers' logs; --stall_minutes sets the limit"
-                )
+                bar.update(max(0, min(rows_written(), rows) - bar.n))

@@ -4,7 +4,7 @@ _LONGEST = 200  # characters of a row; a binary file given as a CSV is one row o
 
 
 class ConversionError(RuntimeError):
-    """The conversion cannot start or did not finish; the message says why and what to do."""
+    """A conversion cannot start, did not finish, or is not as its manifest says: why, and what to do."""
 
 
 class StorageError(ConversionError):

@@ -27,7 +27,6 @@ def convert(  # noqa: PLR0913  each is a flag of the command
     max_reject_share: float = 0.01,
     overwrite: bool = False,
     workers: int | None = None,
-    stall_minutes: float = 30,
     beam_flags: Sequence[str] = (),
 ) -> Manifest:
     """Converts images named in CSV files into TFRecord shards, and returns the manifest.
@@ -49,7 +48,6 @@ def convert(  # noqa: PLR0913  each is a flag of the command
         overwrite: replace an earlier result; it stays until the new one is complete.
         workers: threads that read and decode the images of a shard, in each process that writes one; None
             for one a core on this machine, and one on another engine.
-        stall_minutes: the job is ended after so long without another image converted.
         beam_flags: Beam's own, for example ["--runner=DataflowRunner", "--project=...", "--region=..."].
 
     Raises:
@@ -94,7 +92,6 @@ def convert(  # noqa: PLR0913  each is a flag of the command
                     staging,
                     shorter_side=shorter_side,
                     workers=workers,
-                    stall_minutes=stall_minutes,
                 )
                 manifest = account(splits, labels, staging, output, max_reject_share, shorter_side)
             except BaseException:

@@ -27,10 +27,6 @@ REJECTS = "rejects.csv"
 FAILED_REJECTS = "rejects_of_failed_run.csv"
 
 
-class ManifestError(RuntimeError):
-    """A folder holds no finished conversion, or one that does not match its manifest."""
-
-
 @dataclass(frozen=True)
 class Shard:
     """One TFRecord file: its name in the folder, and how many examples and bytes it holds."""
@@ -97,11 +93,11 @@ def read_manifest(folder: str) -> Manifest:
     """Returns the manifest of a conversion's output folder (a local path, or gs://...).
 
     Raises:
-        ManifestError: if there is none, or it cannot be understood.
+        ConversionError: if there is none, or it cannot be understood.
     """
     path = storage.join(folder, MANIFEST)
     if not storage.exists(path):
-        raise ManifestError(
+        raise ConversionError(
             f"{folder} has no {MANIFEST}: the conversion did not finish or has not been run; "
             "run python -m lab_utils.convert"
         )
@@ -123,7 +119,7 @@ def read_manifest(folder: str) -> Manifest:
                 raise ValueError(f"{name} counts classes that labels lacks")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
+        raise ConversionError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
 
 
 @dataclass

@@ -27,14 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for subparser in (download, folder):
         text = "where the files go; made where it is missing"
         subparser.add_argument("--output_dir", type=path_argument, required=True, help=text)
-        text = "share of each class to evaluate with (%(default)s)"
-        subparser.add_argument("--eval_fraction", type=float, default=0.2, help=text)
     args = parser.parse_args(argv)
     try:
         if args.command == "flower_photos":
-            photos = download_flower_photos(args.output_dir, eval_fraction=args.eval_fraction)
+            photos = download_flower_photos(args.output_dir)
         else:
-            photos = from_folder(args.path, args.output_dir, args.eval_fraction)
+            photos = from_folder(args.path, args.output_dir)
     except (DatasetError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

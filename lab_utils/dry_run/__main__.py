@@ -34,10 +34,9 @@ Flags that the module defines with absl have their defaults; FUNCTION may set th
 examples:
     tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
     tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
-    tpu-dry-run my_port.py:port --ignore TPU305 --format github
+    tpu-dry-run my_port.py:port --ignore TPU305 --json report.json
     tpu-dry-run my_port.py:port --topology all --train_steps 10000 --prices prices.yaml
     tpu-dry-run my_port.py:port --topology v6e:2x4 --largest_batch
-A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
 
@@ -176,10 +175,6 @@ def _read_topologies(flags: argparse.Namespace) -> None:
         raise ValueError("--largest_batch searches on one topology")
     if (flags.train_steps or flags.prices) and not several:
         raise ValueError("--train_steps and --prices belong to a table of several topologies")
-    if flags.compares and flags.format == "github":
-        raise ValueError(
-            "a table of slices or batches has no findings: --format text, html or json"
-        )
 
 
 def _stages(text: str) -> list[Stage]:

@@ -69,8 +69,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
             no verdict. None: as long as it takes.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
-        ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
-            line with `# tpu: ignore[TPU305]`.
+        ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`.
         progress: show what is going on, on a terminal or in a notebook.
         observed: what a run of the program has shown; the command gives it.
 

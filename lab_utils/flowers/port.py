@@ -23,7 +23,7 @@ def make_port(records: Path, cores: int, image_size: int = Settings.image_size) 
         (TPUEstimator, training input_fn, evaluation input_fn).
 
     Raises:
-        ManifestError: `records` holds no finished conversion.
+        ConversionError: `records` holds no finished conversion.
         ValueError: an image_size that the model cannot take.
     """
     settings = Settings(

@@ -4,7 +4,7 @@ import fnmatch
 import re
 from dataclasses import dataclass
 
-from lab_utils.convert import ManifestError, read_manifest, storage
+from lab_utils.convert import ConversionError, read_manifest, storage
 from lab_utils.convert.manifest import MANIFEST
 
 
@@ -29,11 +29,11 @@ class Records:
         The folder's manifest says which there are; only the last part of the pattern may hold `*`.
 
         Raises:
-            ManifestError: there is no manifest, it cannot be used, or a shard is not as it lists it.
+            ConversionError: there is no manifest, it cannot be used, or a shard is not as it lists it.
         """
         folder, _, names = pattern.rpartition("/")
         if storage.exists(storage.join(pattern, MANIFEST)):
-            raise ManifestError(
+            raise ConversionError(
                 f"{pattern} is a folder of records: name a split in it, such as "
                 f"{storage.join(pattern, 'train-*')}"
             )
@@ -43,14 +43,14 @@ class Records:
         examples = sum(shards[name].examples for name in matching)
         if not examples:
             splits = ", ".join(sorted({name.split("-")[0] + "-*" for name in shards}))
-            raise ManifestError(
+            raise ConversionError(
                 f"{pattern} matches no examples of the manifest beside it; there are {splits}"
             )
         for name in matching:
             path = storage.join(manifest.folder, name)
             size = storage.size(path) if storage.exists(path) else "no"
             if size != shards[name].bytes:
-                raise ManifestError(
+                raise ConversionError(
                     f"{path} has {size} bytes, not the {shards[name].bytes} of its manifest: copy it again, "
                     "or convert again"
                 )

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from lab_utils import runtime
 from lab_utils.common import command, files, scratch
 from lab_utils.common.figures import counted
-from lab_utils.convert import ManifestError
+from lab_utils.convert import ConversionError
 from lab_utils.datasets import DatasetError
 from lab_utils.flowers.records import Records, plain
 from lab_utils.flowers.settings import Settings, parse
@@ -110,13 +110,13 @@ def inputs(settings: Settings) -> Inputs:
     """Finds the records of a run.
 
     Raises:
-        ManifestError: a split is not a finished conversion, or the two have not the same classes.
+        ConversionError: a split is not a finished conversion, or the two have not the same classes.
     """
     from lab_utils.flowers.input_pipeline import make_input_fn
 
     train, evaluation = map(Records.find, (settings.train_data_path, settings.eval_data_path))
     if train.labels != evaluation.labels:
-        raise ManifestError(
+        raise ConversionError(
             "the training records and those of the evaluation have different classes: "
             f"{', '.join(train.labels)}; {', '.join(evaluation.labels)}"
         )
@@ -142,7 +142,7 @@ def run(settings: Settings) -> dict[str, Any]:
         The contents of result.json: the last evaluation, "labels", "image_size", "saved_model".
 
     Raises:
-        ManifestError: the data is not a finished conversion.
+        ConversionError: the data is not a finished conversion.
         RuntimeError: no checkpoint in `output_dir` can be read, the folder is of other classes, or the loss
             is not a number any more.
         files.InUseError: another process trains in `output_dir`.

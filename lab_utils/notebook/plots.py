@@ -15,7 +15,6 @@ from lab_utils.notebook.look import (
     BAR,
     FILLED,
     NEUTRAL,
-    SECOND,
     picture,
     show,
     style_figures,
@@ -318,24 +317,3 @@ def panels(values: Mapping[str, Mapping[str, float]], title: str) -> None:
         texts.append(f"{unit}: {', '.join(f'{n} {v:.2f}' for n, v in of_names.items())}")
     grid[0].invert_yaxis()
     show(figure, f"{title}. {'; '.join(texts)}.")
-
-
-def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:
-    """The share of the time that a core works, over `iterations_per_loop`.
-
-    Args:
-        step: seconds of a step.
-        loops: name of a call -> (its seconds, the loop chosen for it, which a dot marks).
-        target: the share that the loops should reach, 0 to 1.
-    """
-    figure = Figure(figsize=(7.5, 2.8))
-    axes = figure.add_subplot()
-    lengths = np.geomspace(1, 1000)
-    for colour, (name, (call, loop)) in zip((BAR, SECOND, ALARM), loops.items(), strict=False):
-        axes.plot(lengths, lengths * step / (lengths * step + call), color=colour, label=name)
-        axes.plot(loop, loop * step / (loop * step + call), "o", color=colour)
-    axes.axhline(target, color=NEUTRAL, linestyle=":")
-    axes.set(xscale="log", xlabel="iterations_per_loop", ylabel="share of the time at work")
-    axes.set_ylim(0, 1.05)
-    axes.legend(title=f"a step of {1e3 * step:g} ms, a call of", loc="lower right")
-    return figure

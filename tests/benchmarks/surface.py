@@ -37,11 +37,17 @@ def _docstrings(tree: ast.AST) -> Iterator[tuple[int, int]]:
 
 def flags(tree: ast.AST) -> int:
     """The number of flags that a module defines for a command."""
-    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return sum(getattr(each, "attr", getattr(each, "id", "")) in _FLAGS for each in calls)
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return sum(_is_flag(call) for call in calls)
 
 
-_FLAGS = {"add_argument", "flag"}  # argparse's, and the name that the commands give it
+def _is_flag(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    first = getattr(call.args[0], "value", "") if call.args else ""
+    return name in _FLAGS or (name == "add" and str(first).startswith("-"))
+
+
+_FLAGS = {"add_argument", "flag"}  # argparse's, and a name that commands give it; `add` is another
 
 
 def exceptions(tree: ast.AST) -> Iterator[str]:

@@ -2,13 +2,11 @@
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from lab_utils.common.figures import Figure, counted
-from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import (
     CompiledStep,
     Cost,
@@ -43,7 +41,6 @@ _NEVER_CHECKED = (
     "Input on several hosts, each reading its own share of the files.",
     "Checkpoints, buckets, permissions, quota and the network.",
 )
-_COMMENT = re.compile(r"#\s*tpu:\s*ignore\[([^\]]*)\]", re.I)
 
 
 def never_checked(numerics: Numerics | None = None, *, of_jax: bool = False) -> list[str]:
@@ -150,26 +147,12 @@ class Outcome:
         return f"Ready for {self.topology}{limit}{notes}.{limits}"
 
     def set_aside(self, ignore: Sequence[str] = ()) -> None:
-        """Moves findings from the stages to `ignored`.
-
-        They are those that `ignore` names, and those whose line says `# tpu: ignore[TPU305]`.
-        """
+        """Moves the findings of rules that `ignore` names from the stages to `ignored`."""
         for stage in self.stages:
             for finding in list(stage.findings):
-                if finding.rule.startswith((*ignore, *self._in_comment(finding))):
+                if finding.rule.startswith(tuple(ignore)):
                     stage.findings.remove(finding)
                     self.ignored.append(finding)
-
-    def _in_comment(self, finding: Finding) -> tuple[str, ...]:
-        """The rules that a comment at the line of a finding ignores."""
-        comment = _COMMENT.search(finding.place.code)
-        try:
-            return rules.ids_in(comment[1]) if comment else ()
-        except ValueError as error:
-            sentence = f"The comment at {finding.place.position}: {error}."
-            if sentence not in self.not_checked:
-                self.not_checked.append(sentence)
-            return ()
 
     @property
     def memory(self) -> Memory:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab_utils.common import files
-from lab_utils.dry_run.report import github, html, terminal
+from lab_utils.dry_run.report import html, terminal
 from lab_utils.dry_run.report.outcome import Outcome
 
 # The forms in which a report can be printed, by the names that `--format` accepts.
@@ -13,7 +13,6 @@ FORMATS: dict[str, Callable[[Outcome], str]] = {
     "text": terminal.render,
     "html": html.page,
     "json": Outcome.to_json,
-    "github": github.render,
 }
 
 

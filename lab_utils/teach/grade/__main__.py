@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return page.rows([(submitted[n], result) for n, result in results.items()])
 
         _write(options.output, page.as_csv(table()))
+        if options.pages:
+            (options.pages / "feedback").mkdir(parents=True, exist_ok=True)
         try:
             _grade_all(submitted, results, table, options)
         except KeyboardInterrupt:
@@ -96,17 +98,13 @@ def _write(path: Path, text: str) -> None:
 def _write_pages(table: Sequence[page.Row], options: argparse.Namespace) -> None:
     """Writes the table, and the pages that were asked for."""
     texts = {options.output: page.as_csv(table)}
-    if options.page:
-        texts[options.page] = page.of_class(table)
-    if options.teacher_page:
-        texts[options.teacher_page] = page.of_teacher(table)
-    if options.feedback:
-        options.feedback.mkdir(parents=True, exist_ok=True)
-        texts |= {options.feedback / name: text for name, text in page.of_learners(table).items()}
+    if options.pages:
+        learners = {f"feedback/{name}": text for name, text in page.of_learners(table).items()}
+        made = {"class.html": page.of_class(table), "teacher.html": page.of_teacher(table)}
+        texts |= {options.pages / name: text for name, text in (made | learners).items()}
     for path, text in texts.items():
         _write(path, text)
-    places = (options.output, options.page, options.teacher_page, options.feedback)
-    print("written:", ", ".join(str(path) for path in places if path))
+    print("written:", ", ".join(str(path) for path in (options.output, options.pages) if path))
 
 
 def _minutes(submitted: Sequence[Submission]) -> list[str]:
@@ -137,14 +135,14 @@ def _parser() -> argparse.ArgumentParser:
         epilog=(grade.__doc__ or "").partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add, html = parser.add_argument, files.output(files.HTML)
+    add = parser.add_argument
     what = "a folder or a .zip, as Moodle, Canvas or learners name things, or a notebook"
     add("folder", type=files.path_argument, metavar="FOLDER", help=what)
     add("-o", "--output", type=files.output(page.CSV), required=True, metavar="GRADES.csv")
-    add("--page", type=html, metavar="FILE.html", help="the class for the screen: without names")
-    add("--teacher_page", type=html, metavar="FILE.html", help="with names, points and remarks")
-    feedback = "a page for each learner: what each check says"
-    add("--feedback", type=files.path_argument, metavar="FOLDER", help=feedback)
+    what = (
+        "class.html without names, teacher.html with names and remarks, feedback for each learner"
+    )
+    add("--pages", type=files.path_argument, metavar="FOLDER", help=what)
     step = "seconds for a learner's cell or a check, after which it is interrupted (%(default)g)"
     add("--step_seconds", type=_positive, default=runs.Limits.step, help=step)
     total = "seconds for a notebook (%(default)g)"

@@ -11,7 +11,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -241,7 +241,6 @@ def of_cells(parts: tuple[str, ...], source: list[tuple[str, str]]) -> Submissio
     submission = Submission(parts, lab, tuple(cells))
     if submission.work >= _work_of_solution(lab):
         submission.remarks.append("its answers are those of our solution, character by character")
-    submission.remarks.extend(_remarks([cell for cell in cells if cell.own]))
     return submission
 
 
@@ -292,53 +291,6 @@ def writes(source: str, todo: str) -> bool:
     names = "|".join(re.escape(each.strip("'")) for each in asked)
     gives = rf"^%%writefile +({names})$|^[ ]*((def|class) +({names})\b|({names})\b[^=\n]*=[^=])"
     return bool(re.search(rf"TODO {todo}\b|{gives}", source, re.M))
-
-
-# What no answer needs, for a person to look at.
-_INSIDE = re.compile(
-    r"\bsys\.modules\b|\bsys\.meta_path\b|\b_getframe\b|\bgc\.get_\w+|\bimport inspect\b|\bctypes\b"
-    r"|\bos\.write\b|\b(?:setattr|exec|eval)(?=\()|__code__|__globals__|__dict__|__builtins__"
-    r"|\blab_utils\.check\.(?!clinic\b)\w+|\blab_utils_solution_of|\bcheck/notebooks\b|\bsolutions/"
-)
-_FACE = {"check", "clinic", "compare", "hint", "predict", "ready", "solution", "working"}
-
-
-def _remarks(cells: Sequence[Cell]) -> Iterator[str]:
-    """What in a learner's cells no answer needs: parts of the checks or the process, changes to modules."""
-    trees = {cell: _tree(cell.source) for cell in cells}
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    theirs = {each.id for each in nodes if isinstance(each, ast.Name) and _is_stored(each)}
-    theirs |= {each.arg for each in nodes if isinstance(each, ast.arg)}
-    for cell, tree in trees.items():
-        found = {match[0] for match in _INSIDE.finditer(cell.source)}
-        for node in ast.walk(tree):
-            names = {
-                each.name for each in getattr(node, "names", ()) if isinstance(each, ast.alias)
-            }
-            module = getattr(node, "module", "")
-            if "lab_utils.check" in names or (module == "lab_utils" and "check" in names):
-                found.add("lab_utils.check")
-            if module == "lab_utils.check" and not names <= _FACE:
-                found.add("lab_utils.check")
-            if isinstance(node, ast.Attribute) and _is_stored(node):
-                text = ast.unparse(node)
-                if re.split(r"\W", text)[0] not in theirs:
-                    found.add(f"{text} = ...")
-        if found:
-            yield f"{cell.label} reaches beyond an answer: {', '.join(sorted(found))}"
-
-
-def _tree(source: str) -> ast.AST:
-    """A cell without its magics and shell commands; an empty module where it is not Python."""
-    code = "\n".join(re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines())
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
-
-
-def _is_stored(node: ast.Name | ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _minutes(data: bytes) -> dict[int, float]:

@@ -65,10 +65,6 @@ class Ended(Exception):
         self.limit = limit
 
 
-class _LabCellFailed(Exception):
-    """A cell as it was handed out does not run on this machine."""
-
-
 class _Grading:
     """A notebook run from its first cell to its last, then its checks; again without what ends the kernel."""
 
@@ -91,7 +87,7 @@ class _Grading:
                     self._run_all(kernel)
             except Ended as ended:
                 problem = self._without(ended.limit)
-            except (_LabCellFailed, RuntimeError) as error:  # nbclient: no kernel
+            except RuntimeError as error:  # of such a cell; nbclient: no kernel
                 problem = f"the lab's own cells do not run here ({error})"
         return {
             "problem": problem,
@@ -138,7 +134,7 @@ class _Grading:
             if reply.error != "ModuleNotFoundError":
                 break
             if not own:
-                raise _LabCellFailed(reply.text)
+                raise RuntimeError(reply.text)
             kernel.call("stand_in", reply.text)
         self._cells.pop(self._now, None)
         if reply.limit or reply.error:
