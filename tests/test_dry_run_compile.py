@@ -24,7 +24,7 @@ from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.estimator import tf
-from lab_utils.runtime import chips
+from lab_utils.runtime import chips, install
 
 RUNNING = process.Running  # which the fixture `jobs` replaces
 needs_libtpu = pytest.mark.skipif(
@@ -124,7 +124,7 @@ def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
     monkeypatch.setattr(cache, "read", lambda name: None)
     with pytest.raises(Unavailable, match="pip install jax==0.10.2 libtpu"):
         compile.compile_program(program, "v2:2x2")
-    monkeypatch.setattr(process.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(install.platform, "machine", lambda: "arm64")
     with pytest.raises(Unavailable, match="Linux on x86_64 alone"):
         compile.compile_program(program, "v2:2x2")
 

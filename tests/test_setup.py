@@ -199,6 +199,10 @@ def test_a_lab_without_its_package_skips_its_cells_until_that_is_installed(monke
         assert "Skipped" not in shell.transform_cell(cell), cell
     here["jax"] = "0.10.2"
     assert shell.transform_cell("import jax") == "import jax\n"
+    for machine, way in (("arm64", "so use Colab"), ("x86_64", "run `%pip install libtpu`")):
+        monkeypatch.setattr(install.platform, "machine", lambda machine=machine: machine)
+        setup._skip_without(("jax", "libtpu"))
+        assert way in capsys.readouterr().out
 
 
 def test_a_framework_that_aborts_does_not_take_the_doctor_with_it(monkeypatch):

@@ -72,10 +72,11 @@ def _skip_without(packages: tuple[str, ...]) -> None:
 
     if not lacking():
         return
-    print(
-        f"This lab needs {lacking()}, and its cells are skipped until it is installed: run `%pip install "
-        f"{lacking()}` in a new cell, then this cell again."
-    )
+    way = f"run `%pip install {lacking()}` in a new cell, then this cell again"
+    if "libtpu" in lacking() and install.machine() != install.LIBTPU_MACHINE:
+        way = f"libtpu exists for {install.LIBTPU_MACHINE} only, so use Colab or such a machine"
+    names = lacking().replace(" ", " and ")
+    print(f"This lab needs {names}. Its cells are skipped until that is installed: {way}.")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell:
         shell.input_transformers_cleanup.append(skipped)

@@ -119,8 +119,8 @@ def tensorflow() -> Check:
 
 def tpu_compiler() -> Check:
     """libtpu can compile for a TPU that is not here. Linux on x86-64 alone has it."""
-    if platform.system() != "Linux" or platform.machine() != "x86_64":
-        state = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
+    if install.machine() != install.LIBTPU_MACHINE:
+        state = f"not made for {install.machine()}: the dry run traces and reads only"
         return Check(True, "TPU compiler", state)
     code = (
         "import os; from lab_utils import runtime;"

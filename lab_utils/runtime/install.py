@@ -8,6 +8,7 @@ examples use it, so Beam comes with all its dependencies but that one.
 
 import importlib
 import importlib.util
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from packaging.requirements import Requirement
 
 from lab_utils import DISTRIBUTION
 
+# What libtpu, the TPU's compiler, has wheels for.
+LIBTPU_MACHINE = "Linux on x86_64"
 TENSORFLOW = ("tensorflow-cpu", "tensorflow", "tensorflow-tpu")
 _BEAM = "apache-beam"
 
@@ -40,6 +43,11 @@ def lacking() -> Iterator[list[str]]:
         needs = [each for each in _required(_BEAM) if each.name != "pillow" and not is_met(each)]
         if needs:
             yield [f"{each.name}{each.specifier}" for each in needs]
+
+
+def machine() -> str:
+    """The system and processor of this machine, as in LIBTPU_MACHINE."""
+    return f"{platform.system()} on {platform.machine()}"
 
 
 def complete() -> list[str]:

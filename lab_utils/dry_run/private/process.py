@@ -8,7 +8,6 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from lab_utils import runtime
 from lab_utils.common import scratch
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.runtime import install
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
@@ -102,10 +102,9 @@ def require(*packages: str) -> None:
     """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     installed, advice = versions().get("jax", NEWEST_JAX), _INSTALL
-    machine = f"{platform.system()} on {platform.machine()}"
-    if "libtpu" in missing and machine != "Linux on x86_64":
+    if "libtpu" in missing and install.machine() != install.LIBTPU_MACHINE:
         advice = (
-            f"libtpu has wheels for Linux on x86_64 alone, and this is {machine}: "
+            f"libtpu has wheels for {install.LIBTPU_MACHINE} alone, and this is {install.machine()}: "
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
     if missing:
