@@ -113,7 +113,8 @@ WARD = {
         "for step in range(": "The loop is unrolled while the graph is built: 8 copies of the cell, of fixed shape.",
         "state = tf.where(mask[:, step]": "tf.where with three arguments keeps the shape, and padding changes nothing.",
         '"precision": tf.metrics.precision(': "metric_fn runs on the host, which has every op.",
-        "from_generator(": "The generator runs on the host. It is slow, but it works.",
+        "from_generator(": "The generator runs on the host. That is slow, but it works where the host of the "
+        "TPU runs the program.",
         "gradients = [tf.clip_by_norm(": "Each gradient is clipped by its own norm before the all-reduce: legal, and usual.",
         "return tf.gather(table, words)": "A TPU has Gather.",
     },
