@@ -45,7 +45,8 @@ def _messages(message):
     found, left = {}, [message]
     while left:
         message = left.pop()
-        if found.setdefault(message.name, message) is message:
+        if message.name not in found:  # a shape may have shapes within it
+            found[message.name] = message
             left += [field.message_type for field in message.fields if field.message_type]
     return found
 
