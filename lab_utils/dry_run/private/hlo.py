@@ -19,7 +19,9 @@ _WIRE = {
     "enum": _FIELD.TYPE_INT32,  # as a number: both are the same on the wire
 }
 
-# Of each message the name, number and type of its fields; "*" stands before the type of a repeated one.
+# Of each message the name, number and type of its fields; "*" stands before the type of a repeated one. The
+# attributes are there for their map, of strings by strings: XLA writes its entries in any order, and protobuf
+# gives them one, by which the same step has the same bytes, only where it knows that they are a map.
 MESSAGES = {
     "HloModuleProto": {
         "name": (1, "string"),
@@ -29,6 +31,7 @@ MESSAGES = {
         "id": (5, "int64"),
         "entry_computation_id": (6, "int64"),
         "input_output_alias": (8, "HloInputOutputAliasProto"),
+        "frontend_attributes": (19, "FrontendAttributes"),
         "stack_frame_index": (17, "StackFrameIndexProto"),
     },
     "HloComputationProto": {
@@ -52,7 +55,9 @@ MESSAGES = {
         "operand_ids": (36, "*int64"),
         "called_computation_ids": (38, "*int64"),
         "precision_config": (51, "PrecisionConfig"),
+        "frontend_attributes": (68, "FrontendAttributes"),
     },
+    "FrontendAttributes": {"map": (1, "map")},
     "HloInputOutputAliasProto": {"entries": (1, "*AliasEntryProto")},
     "AliasEntryProto": {"parameter_number": (2, "int64")},
     "ProgramShapeProto": {"parameters": (1, "*ShapeProto"), "result": (2, "ShapeProto")},
@@ -125,6 +130,9 @@ def _pool() -> Any:
     for name, fields in MESSAGES.items():
         message = file.message_type.add(name=name)
         for field, (number, kind) in fields.items():
+            if kind == "map":
+                _add_map(message, field, number)
+                continue
             of = kind.removeprefix("*")
             label = _FIELD.LABEL_OPTIONAL if of == kind else _FIELD.LABEL_REPEATED
             added = message.field.add(name=field, number=number, label=label)
@@ -135,3 +143,16 @@ def _pool() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool
+
+
+def _add_map(message: Any, field: str, number: int) -> None:
+    """Adds a map of strings: on the wire and for protobuf, a repeated message of a key and a value."""
+    entry = message.nested_type.add(name="MapEntry")
+    entry.options.map_entry = True
+    for place, name in enumerate(("key", "value"), 1):
+        entry.field.add(
+            name=name, number=place, type=_FIELD.TYPE_STRING, label=_FIELD.LABEL_OPTIONAL
+        )
+    of = f".dry_run_hlo.{message.name}.MapEntry"
+    repeated, kind = _FIELD.LABEL_REPEATED, _FIELD.TYPE_MESSAGE
+    message.field.add(name=field, number=number, label=repeated, type=kind, type_name=of)
