@@ -163,7 +163,7 @@ def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for todo, name, more in (("1a", "plateau", ["C"]), ("16b", "digits", [])):
+    for todo, name, more in (("1a", "plateau", ["D"]), ("16b", "digits", [])):
         program = f"{name}.py"
         assert f"There is no {program} that can be read" in check(todo, program, *more).why
         (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).sick}# a remark\n")

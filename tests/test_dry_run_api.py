@@ -52,7 +52,7 @@ class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
     most_steps = None
-    framework, backend = "a made-up framework", "TensorFlow"
+    framework, backend, labs = "a made-up framework", "TensorFlow", {}
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
