@@ -17,7 +17,8 @@ from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import jax_numerics, words
+from lab_utils.dry_run.run import jax_numerics
+from lab_utils.dry_run.run.findings import depends_on_cores, no_change
 from lab_utils.dry_run.run.jax_numerics import Rounding
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.unavailable import Unavailable
@@ -153,8 +154,7 @@ def _unchanged(
         for slot in comparison.slots
         if slot.is_trained
     )
-    hint = words.of_no_change(Api.JAX, kinds)
-    return [finding("TPU408", program.where, steps=len(steps), hint=hint)]
+    return [no_change(program.where, len(steps), Api.JAX, kinds)]
 
 
 def _compared(
@@ -179,18 +179,13 @@ def _compared(
                 break
     if rows:
         _, number, slot, changes = min(rows, key=lambda row: row[:2])
-        hint = words.OF_GRADIENTS[Api.JAX] if changes[0] > changes[1] else words.OF_LOSS
+        case = Api.JAX if changes[0] > changes[1] else "loss"
         what = f"the size of the update of {slot.name} on {counted(cores, 'core')}"
-        return [_other(slot.joined_at or program.where, number, what, changes, hint)]
+        return [depends_on_cores(slot.joined_at or program.where, number, what, changes, case)]
     for name, values in many[0]["losses"].items():
         other = one[0]["losses"].get(name, [0.0])[0]
         mean = sum(values) / len(values)
         if mean and other and abs(math.log(abs(mean / other))) > math.log(limit):
             what = f"the loss (result {name})" if name else "the loss"
-            return [_other(program.where, 1, what, [mean, other], words.OF_LOSS)]
+            return [depends_on_cores(program.where, 1, what, [mean, other], "loss")]
     return []
-
-
-def _other(where: Any, step: int, what: str, values: list[float], hint: str) -> Finding:
-    many, one = (f"{value:.6g}" for value in values)
-    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)

@@ -10,7 +10,7 @@ import numpy as np
 from lab_utils.common.figures import Figure, Kind, rounded
 from lab_utils.common.source import Place
 from lab_utils.dry_run.ops import of_gradient
-from lab_utils.dry_run.program import Api, Program
+from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.precision import as_on_tpu, lines, products
@@ -30,22 +30,6 @@ _FALLS = 0.05
 # So many lines are tried, to see which does it: each takes a run of the steps.
 _MOST_LINES = 8
 
-
-HINTS = {
-    Api.ESTIMATOR: (
-        "Subtract what is common before the product, or write the sum without one, such as "
-        "tf.reduce_sum((a - b) ** 2) for a distance: sums outside matmuls are float32 on a TPU."
-    ),
-    Api.JAX: (
-        "Ask for more passes there: precision=jax.lax.Precision.HIGHEST; or subtract what is common before "
-        "the product: sums outside matmuls are float32 on a TPU."
-    ),
-}
-HINTS[Api.STRATEGY] = HINTS[Api.ESTIMATOR]
-HINTS[Api.KERAS_JAX] = (
-    'Ask for more passes there: with jax.default_matmul_precision("highest"): around the lines; or subtract '
-    "what is common before the product: sums outside matmuls are float32 on a TPU."
-)
 # What the rounding is compared with.
 ORDER, DRAWN = "another order of the examples", "another draw of examples from the batch"
 
@@ -174,5 +158,5 @@ def _forward(op: str) -> str:
 
 def finding_of(what: str, program: Program, place: Place, noise: str = ORDER) -> Finding:
     """TPU409, for what `hurt` says."""
-    facts = {"what": what, "noise": noise[0].upper() + noise[1:], "hint": HINTS[program.api]}
-    return finding("TPU409", place or program.where, **facts)
+    facts = {"what": what, "noise": noise[0].upper() + noise[1:]}
+    return finding("TPU409", place or program.where, case=program.api, **facts)

@@ -18,19 +18,6 @@ from lab_utils.dry_run.trace import blame, clues
 from lab_utils.dry_run.trace.clues import Match
 from lab_utils.dry_run.workload import Trace
 
-# What becomes of a summary in the model, and what to do, in the words of each API.
-SUMMARIES = {
-    Api.ESTIMATOR: {
-        "fate": "where TPUEstimator drops summaries without an error",
-        "fix": "Send the tensor through host_call, and write the summary there with tf.compat.v2.summary.",
-    },
-    Api.STRATEGY: {
-        "fate": "which writes no files",
-        "fix": "Return the tensor from the step, and write the summary outside of it; with fit, make it a "
-        "metric of the model, which the TensorBoard callback writes.",
-    },
-}
-
 
 @dataclass(frozen=True)
 class Message:
@@ -146,7 +133,7 @@ MESSAGES = (
     Message(
         "TPU206",
         r"MergeSummary.* in a while loop",
-        facts=lambda *_: {"op": "tf.summary", **SUMMARIES[Api.ESTIMATOR]},
+        facts=lambda *_: {"op": "tf.summary", "case": Api.ESTIMATOR},
     ),
     Message("TPU117", r"scaffold_fn returns None", where=clues.at_host_function),
     Message(
