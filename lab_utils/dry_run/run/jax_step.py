@@ -4,12 +4,9 @@ Some steps of it run on as many virtual devices as it has, and on one device wit
 gradients are summed that should be averaged, the update is as many times too large as there are cores.
 """
 
-import io
 import math
 from dataclasses import asdict
 from typing import Any
-
-import numpy as np
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.private import process
@@ -20,6 +17,7 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run import jax_numerics
 from lab_utils.dry_run.run.findings import depends_on_cores, no_change
 from lab_utils.dry_run.run.jax_numerics import Rounding
+from lab_utils.dry_run.run.virtual import npz
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -53,7 +51,7 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
     summary = f"{counted(len(many), 'step')} on {cores}{before}"
     said = [f"{summary}; {_said(session, comparison)}"]
     if asked is not None:
-        said += jax_numerics.judged(session, program, asked, answer["rounding"])
+        said += jax_numerics.judged(session, asked, answer["rounding"])
     return ". ".join(said)
 
 
@@ -80,7 +78,7 @@ def _executed(
     rounding, files = asked.requested() if asked else (None, {})
     runs = []
     for number, each in enumerate(exported):
-        files[f"{number}.npz"] = _npz(each.values)
+        files[f"{number}.npz"] = npz({str(n): array for n, array in enumerate(each.values)})
         specs = [{"shape": list(a.shape), "dtype": str(a.dtype)} for a in each.values]
         names: dict[str, Any] = {"values": f"{number}.npz"}
         if asked and each.cores == 1:
@@ -106,13 +104,6 @@ def _executed(
 
 def _plain(slot: Slot) -> dict[str, Any]:
     return {name: asdict(slot)[name] for name in ("name", "argument", "result")}
-
-
-def _npz(arrays: list[np.ndarray]) -> bytes:
-    """Arrays as their bytes: numpy's own format has no bfloat16."""
-    file = io.BytesIO()
-    np.savez(file, **{str(n): np.frombuffer(a.tobytes(), np.uint8) for n, a in enumerate(arrays)})
-    return file.getvalue()
 
 
 def _loss_figures(steps: list[dict[str, Any]]) -> list[Figure]:

@@ -13,7 +13,7 @@ from lab_utils.dry_run.ops import of_gradient
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.precision import as_on_tpu, lines, products
+from lab_utils.dry_run.run.precision import as_on_tpu, lines, products, without_a_seed
 from lab_utils.dry_run.session import Session
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
@@ -34,15 +34,22 @@ _MOST_LINES = 8
 ORDER, DRAWN = "another order of the examples", "another draw of examples from the batch"
 
 
-def variants(program: Program, batches: list[Batch]) -> list[tuple[Program, list[Batch]]]:
-    """The step as on a TPU with the same batches; the step as it is with the examples in another order."""
-    return [
-        (replace(program, hlo=as_on_tpu(program.hlo)), batches),
-        (program, _in_another_order(batches)),
-    ]
+def refusal(program: Program) -> str:
+    """Why the steps cannot be compared with those of a TPU; "" where they can."""
+    op = without_a_seed(program.hlo)
+    return (
+        f"A TPU's rounding: each run of the step draws other random numbers ({op})." if op else ""
+    )
 
 
-def _in_another_order(batches: list[Batch]) -> list[Batch]:
+def variants(
+    program: Program, batches: list[Batch], others: list[Batch]
+) -> list[tuple[Program, list[Batch]]]:
+    """The step as on a TPU with the same batches; the step as it is with other ones, for the noise."""
+    return [(replace(program, hlo=as_on_tpu(program.hlo)), batches), (program, others)]
+
+
+def in_another_order(batches: list[Batch]) -> list[Batch]:
     """The cores' shares of all batches, dealt again to cores and steps."""
     cores = len(batches[0][0])
     order = np.random.default_rng(0).permutation(len(batches) * cores)
