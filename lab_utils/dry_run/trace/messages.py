@@ -1,4 +1,4 @@
-"""From the exceptions and log lines of TPUEstimator to findings: a table of its messages, and TPU116.
+"""From the exceptions of TPUEstimator to findings: a table of its messages.
 
 The first row of `MESSAGES` that fits counts.
 """
@@ -6,11 +6,9 @@ The first row of `MESSAGES` that fits counts.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.engine import GRAPHS, rule
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
@@ -250,13 +248,3 @@ def rule_of(trace: Trace) -> str:
     """The rule whose mistake ended the graph of a mode."""
     row, _ = _first_row(trace)
     return row.because_of or row.id
-
-
-@rule("TPU116", needs=("log", "spec", "made_at", "model_fn"), modes=GRAPHS)
-def ignored_scaffold(
-    log: list[str], spec: Any, made_at: Place, model_fn: Callable
-) -> Iterator[Finding]:
-    """A finding for a scaffold that was given work, and that TPUEstimator says it ignores."""
-    ignored = [line for line in log if "Scaffold is ignored" in line]
-    if ignored and _tpu_estimator.scaffold_does_something(spec.scaffold):
-        yield finding("TPU116", made_at or place(model_fn), message=ignored[0])
