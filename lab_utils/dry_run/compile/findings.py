@@ -259,7 +259,7 @@ def _padding(compiled: Compiled) -> list[Finding]:
     size = shape.dims[axis]
     hint = f"Make that axis a multiple of {shape.padded_dims[axis]}, or fold it into another axis."
     if size == batch:
-        hint = "That axis is the batch: take a multiple of 8 per core, or better of 128."
+        hint = "That axis is the batch: take a multiple of 8 a core, best of 128."
     return [
         finding(
             "TPU304",
