@@ -85,15 +85,17 @@ instructor: $(READY)
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
 # The wheel's checks compare with the solutions; SOLUTIONS=none takes them out, for an examination.
-HANDOUT ?= out/handout
 SOLUTIONS ?= all
+HANDOUT ?= out/handout$(if $(filter none,$(SOLUTIONS)),_exam)
 handout: $(READY)
-	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
-	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
 	@test "$(SOLUTIONS)" = all -o "$(SOLUTIONS)" = none || { echo "SOLUTIONS is all or none, not '$(SOLUTIONS)'"; exit 1; }
-	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT)"/*.whl
-	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT)"
-	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
+	@rm -rf "$(HANDOUT).part" && mkdir -p "$(HANDOUT).part"
+	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT).part" && rm -f "$(HANDOUT).part/.gitignore"
+	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT).part"/*.whl
+	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT).part"
+	@sed -i 's#](../labs/#](#g' "$(HANDOUT).part"/*.ipynb
+	@sed -i 's#](../../labs/#](#g' "$(HANDOUT).part/START.md"
+	@rm -rf "$(HANDOUT)" && mv "$(HANDOUT).part" "$(HANDOUT)"
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"
 
