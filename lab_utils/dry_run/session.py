@@ -27,11 +27,11 @@ _SMALL, _ROOM = 2**20, 3 * 2**30
 
 
 class Skip(Exception):
-    """A stage cannot be carried out here; the message says why."""
+    """A stage has nothing to do here; the message says why. UNNEEDED: it is one of other programs."""
 
-
-class Unneeded(Exception):
-    """A stage is of other programs; the message says what takes its place."""
+    def __init__(self, why: str, status: Status = Status.SKIPPED) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 @dataclass

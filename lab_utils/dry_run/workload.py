@@ -133,7 +133,6 @@ class Trace:
         error_at: the line to blame for it, where the exception passed through none of the learner's.
         refused_fetch: what a session says to a hook that fetches what is not there, and the line.
         unknown_fetches: sentences on the hooks of which it is not known what they fetch.
-        log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
         probe: no input_fn was given for this mode, and the training one is tried. Batch sizes are set
@@ -156,7 +155,6 @@ class Trace:
     error_at: Place = NOWHERE
     refused_fetch: tuple[Exception, Place] | None = None
     unknown_fetches: list[str] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
     replicas: int = 0

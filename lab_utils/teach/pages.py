@@ -1,6 +1,5 @@
 """What pages are made of: templates, which escape what people wrote, and the solutions' stored outputs."""
 
-import base64
 import json
 from functools import cache
 from html import escape
@@ -10,6 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from lab_utils.notebook.look import picture
 from lab_utils.teach import quiz
 
 FIGURES = "solutions/instructor/figures"
@@ -54,17 +54,14 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     Raises:
         ValueError: there is no such cell, or it has no output.
     """
+    alt, vector = about or f"output of cell {cell}", figure(root, lab, cell)
+    if vector.exists():
+        return picture(vector.read_bytes(), alt, "svg+xml")
     texts = []
     for result in cells(root, lab).get(cell, {}).get("outputs", ()):
         data = result.get("data", {})
         if "image/png" in data:
-            alt = escape(about or f"output of cell {cell}")
-            kind, vector = "svg+xml", figure(root, lab, cell)
-            if vector.exists():
-                image = base64.b64encode(vector.read_bytes()).decode()
-            else:
-                kind, image = "png", "".join(data["image/png"]).replace("\n", "")
-            return f'<img alt="{alt}" src="data:image/{kind};base64,{image}">'
+            return picture("".join(data["image/png"]).replace("\n", ""), alt)
         texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:

@@ -228,7 +228,7 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
     Raises:
         StepRaised: the step raised.
     """
-    with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
+    with _tensorflow.eager(), _tensorflow.silent_log(), _tensorflow.replicas(cores):
         # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
         python = getattr(step, "python_function", step)
         function = tf.function(python, autograph=True, jit_compile=True)

@@ -74,10 +74,6 @@ _ON_THE_HOST = (
     "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
     "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
 )
-_COPIED = (
-    "jax.jit hands the step a copy of a Flax NNX model and of its optimizer, and what the step changes there "
-    "is lost. Compile the step with nnx.jit in place of jax.jit, or return both from it."
-)
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
 
@@ -413,7 +409,7 @@ def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
 
 
 def _lost(where: Place) -> Finding:
-    return finding("TPU408", where, steps=1, hint=_COPIED)
+    return finding("TPU408", where, steps=1, case="copied")
 
 
 def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:

@@ -94,7 +94,6 @@ def _build(
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
             result.error, result.error_at = error, hooks.place_of(error, result)
-    result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
     if not result.probe:
         return True
     if result.error is not None:
