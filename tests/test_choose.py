@@ -154,25 +154,30 @@ def test_the_search_stays_below_a_batch_at_which_the_compiler_ended():
 
 
 @pytest.mark.parametrize(
-    ("last", "why"),
+    ("last", "limit", "why"),
     [
         (
             "import os; os.kill(os.getpid(), 11)",
+            None,
             "not judged: the TPU compiler itself ended (the process that runs JAX was ended by signal 11)",
         ),
-        ("raise MemoryError", "not judged: no room here (MemoryError): close other programs"),
+        ("raise MemoryError", None, "not judged: no room here (MemoryError): close other programs"),
+        ("import time; time.sleep(3600)", 0.1, "not judged: not compiled within 0.1 s."),
     ],
 )
-def test_a_compiler_that_dies_says_nothing_of_the_batch(
-    last, why, own_cache, monkeypatch, tmp_path
+def test_a_compiler_without_an_answer_says_nothing_of_the_batch(
+    last, limit, why, own_cache, monkeypatch, tmp_path
 ):
     (tmp_path / "dying.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "dying")
     monkeypatch.setattr(choose, "COMPILATIONS", 2)
-    shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)
+    port, data = make(dense, batch=64), reader((ROWS, CLASSES))
+    shown = largest_batch(port, data, limit=limit, progress=False)
     assert [(each.batch, each.is_judged) for each in shown.trials] == [(4, False), (8, False)]
     assert shown.best is None and why in str(shown) and "does not fit" not in str(shown)
+    (slice_,) = compare_topologies(port, data, ["v2:2x2"], limit=limit, progress=False).trials
+    assert not slice_.is_judged and slice_.why.startswith(why.rstrip("."))
 
 
 def test_a_step_that_fits_with_no_batch_has_no_best():
@@ -228,6 +233,6 @@ def test_flags_that_make_no_sense_together_are_refused(words, told, capsys):
 
 
 def test_all_are_what_people_can_get():
-    flags = command.parsed(["a:b", "--topology", "all"])
+    flags = command.parsed(["a:b", "--topology", "all", "--limit", "9"])
     assert flags.compares and flags.topologies == list(chips.POPULAR)
     assert not command.parsed(["a:b"]).compares
