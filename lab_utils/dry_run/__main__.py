@@ -1,7 +1,6 @@
 """python -m lab_utils.dry_run MODULE:FUNCTION: the dry run as a command, for a terminal or anybody's CI."""
 
 import argparse
-import contextlib
 import inspect
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.report.comparison import Comparison
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
-from lab_utils.dry_run.report.report import FORMATS, Report
+from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
@@ -55,10 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
         return 0
     try:
-        with contextlib.ExitStack() as stack:
-            if flags.format != "text":  # what the program prints is none of it
-                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-            report = _report(flags)
+        report = _report(flags)
     except (CannotJudge, TypeError, ValueError) as error:
         print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
@@ -115,7 +111,6 @@ def parser() -> argparse.ArgumentParser:
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--format", choices=tuple(FORMATS), default="text", help="what to print (default: text)")
     flag("--contrib", action="store_true", help="give the program TensorFlow 1 with tf.contrib")
     flag("--ignore", metavar="IDS", default="", help="rules to leave out, such as TPU305,TPU4")
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
@@ -245,12 +240,7 @@ def _compared(flags: argparse.Namespace, target: Target, options: dict[str, Any]
 
 def _show(report: Report | Comparison, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    if isinstance(report, Comparison):
-        print(
-            {"text": str, "html": Comparison.page, "json": Comparison.to_json}[flags.format](report)
-        )
-    else:
-        print(FORMATS[flags.format](report))
+    print(report)
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
