@@ -78,7 +78,7 @@ def _lacking() -> str:
 
 
 def _skipped(lines: list[str]) -> list[str]:
-    """The lines of a cell, or what says that it is skipped: not one that installs something or calls ready."""
+    """The lines of a cell, or what says that it is skipped; one that installs or calls ready never is."""
     text = "".join(lines)
     installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
     if installs or "ready(" in text or not _lacking():

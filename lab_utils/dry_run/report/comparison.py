@@ -213,23 +213,12 @@ class Comparison:
         """Examples a second, as bars, each with its number."""
         from lab_utils.notebook import plots
 
-        known = [trial for trial in self.trials if trial.examples_per_second]
-        names = [
-            f"{trial.batch:g} a core" if self.by == "batch" else trial.topology for trial in known
-        ]
-        values = [trial.examples_per_second for trial in known]
-        figure = plots.Figure(figsize=(7.5, 0.4 * len(known) + 0.8))
-        axes = figure.add_subplot()
-        drawn = axes.barh(names, values, color=plots.BAR)
-        axes.bar_label(drawn, [rounded(value) for value in values], padding=4)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.2 * max(values, default=1.0))
-        axes.set_xlabel(f"examples/s ({Kind.ESTIMATED})")
-        axes.xaxis.set_major_formatter(lambda value, position: rounded(value))  # not 1e6
-        axes.locator_params(axis="x", nbins=5)
-        told = [f"{name}: {rounded(value)}" for name, value in zip(names, values, strict=True)]
-        figure.alt = f"Examples a second, {Kind.ESTIMATED}. {'; '.join(told)}."
-        return figure
+        rates = {}
+        for trial in self.trials:
+            if rate := trial.examples_per_second:
+                name = f"{trial.batch:g} a core" if self.by == "batch" else trial.topology
+                rates[name] = (rate, rounded(rate))
+        return plots.bar_figure(rates, f"examples/s ({Kind.ESTIMATED})")
 
     def to_json(self) -> str:
         """The comparison as JSON text: seconds, bytes and hours as numbers; what is not known is left out."""
