@@ -71,7 +71,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
 
     Raises:
         TypeError: as dry_run.
-        ValueError: an unknown topology, prices that are none, or a limit that is no positive number.
+        ValueError: an unknown topology, prices that are none, or a limit that is not a positive number.
         Unavailable: jax or libtpu is not installed here.
     """
     for topology in topologies:

@@ -122,7 +122,7 @@ def limited(seconds: float | None) -> Iterator[None]:
     """Context manager: a compilation that takes longer is ended, and raises TookTooLong; None: no limit.
 
     Raises:
-        ValueError: that is no positive number of seconds.
+        ValueError: the number of seconds is not positive.
     """
     if seconds is not None and not 0 < seconds < math.inf:
         raise ValueError(f"limit={seconds} must be a positive number of seconds")
