@@ -77,7 +77,7 @@ def test_money_is_that_of_the_hours():
         [0.4 * low, 0.4 * high], rel=0.01
     )
     # Eight cores do eight times as much as one, for four times the money.
-    assert "The least money for an example asks v2:2x2" in shown.sentence
+    assert "v2:2x2 costs least per example:" in shown.sentence
 
 
 def test_why_there_is_no_time_stands_below_the_table():

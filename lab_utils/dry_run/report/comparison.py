@@ -149,10 +149,7 @@ class Comparison:
         if paid:
             cheap = max(paid, key=lambda trial: trial.examples_per_second / trial.price)
             each = cheap.price * 1e6 / (3600 * cheap.examples_per_second)
-            text += (
-                f" The least money for an example asks {cheap.topology}: {rounded(each)} "
-                f"{self.currency} for a million."
-            )
+            text += f" {cheap.topology} costs least per example: {rounded(each)} {self.currency} for a million."
         return text
 
     def table(self) -> list[list[str]]:
