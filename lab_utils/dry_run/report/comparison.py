@@ -148,8 +148,10 @@ class Comparison:
         paid = [trial for trial in self.trials if trial.price and trial.examples_per_second]
         if paid:
             cheap = max(paid, key=lambda trial: trial.examples_per_second / trial.price)
-            each = cheap.price * 1e6 / (3600 * cheap.examples_per_second)
-            text += f" {cheap.topology} costs least per example: {rounded(each)} {self.currency} for a million."
+            money = rounded(cheap.price * 1e6 / (3600 * cheap.examples_per_second))
+            text += (
+                f" {cheap.topology} costs least per example: {money} {self.currency} for a million."
+            )
         return text
 
     def table(self) -> list[list[str]]:
