@@ -203,6 +203,28 @@ def test_the_same_training_on_several_slices(jobs):  # noqa: F811
 
 
 @needs_libtpu
+def test_what_a_jax_step_s_arguments_are_can_be_said(jobs):  # noqa: F811
+    """Of four rows and 64 examples, the shapes do not tell which is the batch."""
+    jax = pytest.importorskip("jax")
+
+    @jax.jit
+    def step(weights, table, examples):
+        def loss(weights):
+            return ((examples @ weights) ** 2).mean() + table.sum()
+
+        return weights - 0.1 * jax.grad(loss)(weights)
+
+    shapes = (8, 8), (4, 8), (64, 8)
+    arguments = tuple(jax.ShapeDtypeStruct(sizes, "float32") for sizes in shapes)
+    (unknown,) = compare_topologies(step, arguments, ["v5e:1x1"], progress=False).trials
+    assert "batch_argnums=1" in unknown.why
+    (told,) = compare_topologies(
+        step, arguments, ["v5e:1x1"], batch_argnums=2, state_argnums=0, progress=False
+    ).trials
+    assert told.batch == 64 and told.seconds
+
+
+@needs_libtpu
 def test_the_largest_batch_of_a_port(jobs, monkeypatch):  # noqa: F811
     monkeypatch.setattr(choose, "COMPILATIONS", 3)
     shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)

@@ -52,6 +52,8 @@ def compare_topologies(  # noqa: PLR0913  the public door
     train_steps: int | None = None,
     prices: Mapping[str, Any] | str | Path | None = None,
     mesh_axes: Mapping[str, int] | None = None,
+    state_argnums: int | Sequence[int] | None = None,
+    batch_argnums: int | Sequence[int] | None = None,
     limit: float | None = None,
     cache: bool = True,
     progress: bool = True,
@@ -62,7 +64,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     The batch of all cores is the program's own on every slice, so that each row does the same training.
 
     Args:
-        subject, data, mesh_axes, limit, observed: as dry_run takes them.
+        subject, data, mesh_axes, state_argnums, batch_argnums, limit, observed: as dry_run takes them.
         topologies: such as ("v2:2x2", "v6e:2x4"); by default what people can get.
         train_steps: of the whole training, for the hours; by default those that a run of the program showed.
         prices: of one chip for an hour by its kind, {"v5e": 1.2, "currency": "USD"}, or a YAML file of that.
@@ -78,9 +80,14 @@ def compare_topologies(  # noqa: PLR0913  the public door
         chips.parse(topology)
     listed = _prices(prices)
     steps = train_steps or (observed.steps() if observed else None)
+    of_jax = {
+        "mesh_axes": mesh_axes,
+        "state_argnums": state_argnums,
+        "batch_argnums": batch_argnums,
+    }
 
     def workload_for(topology: str) -> Workload:
-        workload = workload_of(subject, data, topology=topology, of_jax={"mesh_axes": mesh_axes})
+        workload = workload_of(subject, data, topology=topology, of_jax=of_jax)
         workload.observed = observed or Observed()
         return workload
 
@@ -220,7 +227,7 @@ def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Progra
     try:
         return workload.lower(cores, batch=batch)
     except CannotLower as error:
-        return first_line(error)
+        return first_line(error, 300)  # it ends with what to do
 
 
 def _trials(
