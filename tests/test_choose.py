@@ -10,6 +10,7 @@ from rules.judging import jobs  # noqa: F401
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import choose, compare_topologies, largest_batch
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory
 from lab_utils.dry_run.report import words
@@ -258,3 +259,18 @@ def test_all_are_what_people_can_get():
     flags = command.parsed(["a:b", "--topology", "all", "--limit", "9"])
     assert flags.compares and flags.topologies == list(chips.POPULAR)
     assert not command.parsed(["a:b"]).compares
+
+
+def test_a_program_is_run_with_the_devices_of_the_largest_slice(monkeypatch):
+    """jax.pmap keeps to the devices that the program had: with one, no slice of eight was judged."""
+    asked = []
+
+    def load_main(name, arguments, cores, step):
+        asked.append(cores)
+        raise CannotJudge("that was all")
+
+    monkeypatch.setattr(command, "load_main", load_main)
+    for topologies in (["v5e:1x1", "v6e:2x4", "v5p:2x2x1"], ["v5p:2x2x1"], []):
+        words = [word for topology in topologies for word in ("--topology", topology)]
+        assert command.main(["--main", "train.py", *words]) == 2
+    assert asked == [8, 4, chips.DEFAULT_CORES]

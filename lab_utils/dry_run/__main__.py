@@ -154,7 +154,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def _read_topologies(flags: argparse.Namespace) -> None:
     """Sets `topology`, the one that is judged, and `compares`: whether a table is asked for instead.
 
-    `topology` is None where nobody named one: what computes the program chooses it.
+    `topology` is None where nobody named one: what computes the program chooses it. `cores` are those of the
+    largest slice named: a program of JAX is run with as many devices, and jax.pmap keeps to them.
 
     Raises:
         ValueError: a name or a combination of flags makes no sense.
@@ -162,8 +163,7 @@ def _read_topologies(flags: argparse.Namespace) -> None:
     named = flags.topologies or []
     flags.topologies = list(POPULAR) if named == ["all"] else named
     flags.topology = next(iter(flags.topologies), None)
-    for topology in flags.topologies:
-        chips.parse(topology)
+    flags.cores = max(map(chips.cores, flags.topologies), default=chips.DEFAULT_CORES)
     several = len(flags.topologies) > 1
     flags.compares = several or flags.largest_batch
     if several and flags.largest_batch:
@@ -195,8 +195,7 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
 
     try:
         if flags.main:
-            cores = chips.cores(flags.topology) if flags.topology else chips.DEFAULT_CORES
-            target = load_main(flags.main, flags.program, cores, flags.step)
+            target = load_main(flags.main, flags.program, flags.cores, flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:
