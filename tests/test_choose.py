@@ -55,8 +55,19 @@ def test_hours_are_an_interval_and_only_where_a_training_was_published():
     low, high = words.times_of_estimates()
     assert trial("v2:2x2", 0.36).hours(1000) == pytest.approx((0.1 * low, 0.1 * high))
     assert trial("v5p:2x2x1", 0.36).hours(1000) is None
-    shown = str(table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000))
-    assert "hours for 1,000 steps" in shown and "No hours for v5p: no training on it" in shown
+    shown = table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000)
+    assert "hours for 1,000 steps" in shown.table()[0]
+    assert "No hours for v5p: no training on it" in str(shown)
+
+
+def test_a_terminal_s_columns_are_no_wider_than_they_must_be():
+    row = trial("v2:2x2", 0.36, price=4.0)
+    shown = table([row], steps=100_000, currency="USD")
+    lines = str(shown).splitlines()
+    (last,) = (number for number, line in enumerate(lines) if line.startswith("v2:2x2  "))
+    assert max(map(len, lines[last - 2 : last + 1])) < 120  # of 146 in one line
+    told = " ".join(lines[last - 2 : last]).split()
+    assert sorted(told) == sorted(" ".join(shown.table()[0]).split())
 
 
 def test_of_steps_shorter_than_the_hosts_work_there_are_no_hours():

@@ -1,6 +1,7 @@
 """The train step for several slices, or with several batches, side by side: a table for every view."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -244,7 +245,8 @@ class Comparison:
         return f"<Comparison of {self.subject}: {self.sentence}>"
 
     def __str__(self) -> str:
-        rows = self.table()
+        heading, *rows = self.table()
+        rows = [*_broken(heading, rows), *rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -258,6 +260,18 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return html.render("comparison.html", comparison=self)
+
+
+def _broken(heading: list[str], rows: list[list[str]]) -> list[list[str]]:
+    """The heading in two lines where its names are longer than the cells below."""
+    columns = []
+    for name, *cells in zip(heading, *rows, strict=True):
+        widths = range(max(map(len, [*cells, *name.split()])), len(name) + 1)
+        broken = (textwrap.wrap(name, width) for width in widths)
+        columns.append(next((lines for lines in broken if len(lines) == 2), [name]))
+    depth = max(map(len, columns))
+    filled = ([""] * (depth - len(lines)) + lines for lines in columns)
+    return [list(line) for line in zip(*filled, strict=True)]
 
 
 def _speed(trial: Trial) -> list[str]:
