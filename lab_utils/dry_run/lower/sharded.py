@@ -89,7 +89,7 @@ def _not_resized(devices: int, cores: int, topology: str, mapper: str, reason: s
     why = f"and {mapper} has their shapes" if mapper else reason
     return InputUnfit(
         f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
-        f"{topology} has {counted(cores, 'core')}"
+        f"{topology} has {counted(cores, 'core')} (the command does so for slices of one size)"
     )
 
 
