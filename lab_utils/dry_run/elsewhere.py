@@ -11,12 +11,14 @@ from lab_utils.common.source import own_frames, place_of_line
 from lab_utils.port.contrib import Gone
 
 ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
-# Names that Python 3.7, NumPy 1.16 and pandas 0.25 had, and methods of Keras itself that programs overrode.
+# Names that Python 3.7, NumPy 1.16, pandas 0.25 and Keras 2.10 had, and methods of Keras itself that
+# programs overrode. tensorflow-addons imports Keras' engine; SGD had an argument `decay`.
 _OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy|pandas|tensorflow\.python[\w.]*)' "
     r"has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
     r"|was removed in the NumPy 2\.0 release"
+    r"|No module named 'keras\.(src\.)?engine\b|is deprecated in the new (TF-)?Keras optimizer"
     r"|No module named 'tensorflow\.python\b|cannot import name '\w+' from 'tensorflow\.python\b"
 )
 _MESH = re.compile(r"No module named 'mesh_tensorflow\b")
