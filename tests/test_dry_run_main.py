@@ -218,6 +218,35 @@ def test_a_fault_is_named_at_its_line_as_seen_from_where_the_command_started(fir
     assert "train, eval, predict, serving" in out
 
 
+def test_a_constructor_of_another_file_is_blamed_at_the_line_that_made_this_estimator(tmp_path):
+    """The file of model_fn makes another Estimator, which the program does not use."""
+    (tmp_path / "net.py").write_text(MODEL.replace("OPTIMIZER", RIGHT) + PORT)
+    (tmp_path / "train.py").write_text(
+        "import net\nfrom net import tf\n"
+        "config = tf.estimator.tpu.RunConfig(model_dir='model')\n"
+        "port = tf.estimator.tpu.TPUEstimator(\n    net.model_fn, config=config, train_batch_size=64)\n"
+        "port.train(net.input_fn, max_steps=100)\n"
+        "port.predict(lambda params: net.input_fn(params, False))\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 1 and re.search(r"TPU107.*\n +where +train\.py:4", ran.stdout), (
+        ran.stdout + ran.stderr
+    )
+
+
+def test_old_names_of_numpy_are_given_and_told(tmp_path):
+    """As mean encoders and callbacks of 2021 use them; model_fn does so when it is called."""
+    text = MODEL.replace("OPTIMIZER", RIGHT) + PORT
+    (tmp_path / "train.py").write_text(
+        text.replace("def model_fn", "import numpy as np\n\n\ndef model_fn", 1)
+        + "best, size = -np.Inf, np.product([2, 3])\n"
+        + "port()[0].train(input_fn, max_steps=100)\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "NumPy 2: it has no np.Inf, np.product" in " ".join(ran.stdout.split())
+
+
 def test_a_config_of_another_file_is_blamed_at_its_own_line(tmp_path):
     config = PORT[PORT.index("tf.estimator.tpu.RunConfig") : PORT.index("    estimator =")].rstrip()
     module = f"import tensorflow.compat.v1 as tf\ndef config():\n    return {config}\n"
@@ -276,7 +305,9 @@ def test_a_command_that_is_stopped_takes_with_it_what_it_started(number, to_all,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it is ignored
+        preexec_fn=lambda: signal.signal(
+            signal.SIGHUP, signal.SIG_DFL
+        ),  # under nohup it is ignored
     )
     sleeper = psutil.Process(int(running.stdout.readline()))
     (os.killpg if to_all else os.kill)(running.pid, number)
@@ -450,6 +481,9 @@ KERAS_1 = """
         ("raise ValueError('\\x1b[1mno \\x1b[38;5;34mrow\\x1b[0m')", r"^ValueError: no row\n  at train.py:1"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*hand the step"),
+        # A TPU takes the tensors of a call: Hugging Face's TFTrainer gave its step the optimizer.
+        (IN_COLAB + "strategy.run(lambda rate, y: y, (tf.keras.optimizers.SGD(), 1.0))",
+         "strategy.run at train.py:16 is given an object of class SGD .*makes a tensor of each"),
         ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
          "estimator.export_saved_model('x', lambda: None)", "it only exports a model"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
@@ -460,7 +494,11 @@ KERAS_1 = """
         ("import os\nos.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')",
          r"starts `python.* \(train.py:2\)"),
         # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
-        ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("import numpy as np\nnp.asfarray([1])", r"cannot be checked here: .*asfarray.*nothing of the port"),
+        ("import tensorflow as tf\ntf.keras.optimizers.SGD(0.1, decay=1e-5)",
+         r"cannot be checked here: decay is deprecated .*nothing of the port"),
+        ("from keras.src.engine import keras_tensor",
+         r"cannot be checked here: No module named 'keras.src.engine'.*nothing of the port"),
         ("import types\npd = types.ModuleType('pandas')\npd.np",
          r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",

@@ -73,6 +73,13 @@ def _strategy(
             return self
 
         def run(self, fn: Callable, args: tuple = (), kwargs: Any = None, **options: Any) -> Any:
+            if (stranger := _no_tensor((args, kwargs))) is not None:
+                raise CannotJudge(
+                    f"strategy.run at {caller().position} is given an object of class "
+                    f"{type(stranger).__name__} among its arguments. TPUStrategy makes a tensor of each "
+                    "argument, and raises a TypeError for one that is none: let the step take this object "
+                    "from around it, as a global name or an attribute, and give it tensors only"
+                )
             python = getattr(fn, "python_function", fn)
             dataset = next((data for data in distributed if _gives(data, args)), None)
             if dataset is None or kwargs:
@@ -115,6 +122,19 @@ def _strategy(
         experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     return TPUStrategy
+
+
+def _no_tensor(arguments: Any) -> Any:
+    """The first object in a nest of which no tensor can be made; None where there is none."""
+    for leaf in tf.nest.flatten(arguments):
+        # An iterator is taken apart into its tensors; None at the end is left out.
+        if leaf is None or tf.is_tensor(leaf) or isinstance(leaf, tf.__internal__.CompositeTensor):
+            continue
+        try:
+            tf.convert_to_tensor(leaf)
+        except (TypeError, ValueError):
+            return leaf
+    return None
 
 
 def _gives(dataset: Any, arguments: tuple) -> bool:
