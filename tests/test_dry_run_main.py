@@ -424,6 +424,7 @@ train(iter(data), tf.constant(5))
 DATASET = "data = strategy.experimental_distribute_dataset(data.batch(BATCH))"
 FUNCTION = """data = strategy.distribute_datasets_from_function(
     lambda context: data.batch(context.get_per_replica_batch_size(BATCH), drop_remainder=True))"""
+SHORT = FUNCTION.replace(", drop_remainder=True", "")
 AVERAGE = "tf.nn.compute_average_loss(loss, global_batch_size=BATCH)"
 
 
@@ -441,6 +442,14 @@ def test_a_loop_of_ones_own_is_run_up_to_its_first_step(distributed, part, line,
     status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,run")
     assert "train.py called strategy.run(step)." in said and status == bool(line), said
     assert ("TPU403" in said and line in said) if line else "TPU4" not in said, said
+
+
+def test_batches_of_a_function_may_end_in_a_shorter_one(judged):
+    text = OWN_LOOP.replace("DISTRIBUTED", SHORT).replace("PART", AVERAGE)
+    status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")
+    assert status == 0 and "NOTE TPU232" in said and "batches of 32 " in said, said
+    text = OWN_LOOP.replace("DISTRIBUTED", FUNCTION).replace("PART", AVERAGE)
+    assert "TPU232" not in judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")[1]
 
 
 def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
+from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.scope import Scope
@@ -109,6 +110,9 @@ def _strategy(
         ) -> Any:
             """Batches of all cores, where the program makes those of one."""
             batches = dataset_fn(tf.distribute.InputContext(1, 0, cores))
+            if (whole := datasets.whole_batches(batches)) is not batches:  # the last may be shorter
+                size = tf.nest.flatten(whole.element_spec)[0].shape[0]
+                return self.experimental_distribute_dataset(batches.unbatch().batch(size * cores))
             is_tuple = isinstance(batches.element_spec, tuple)
 
             def joined(*batch: Any) -> Any:
