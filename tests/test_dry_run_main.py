@@ -452,6 +452,31 @@ def test_batches_of_a_function_may_end_in_a_shorter_one(judged):
     assert "TPU232" not in judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        (
+            "tf_op_layer_rows",
+            2,
+            "cannot be checked here: .*'tf_op_layer_rows'.*at train.py",
+        ),
+        ("rows", 1, r"TPU199 .* where train\.py:\d+: `model.fit\(data, epochs=2\)`"),
+    ],
+)
+def test_an_error_of_keras_is_told_at_the_line_of_fit(name, status, said, judged):
+    """Keras up to 2.3 gave outputs that an op computes a name of their own."""
+    start = IN_COLAB[: IN_COLAB.index("data = ")]
+    model = (
+        "rows = tf.zeros([64, 5])\n"
+        f"data = tf.data.Dataset.from_tensors((rows, {{'{name}': rows[:, 0]}})).repeat(9)\n"
+        "inputs = tf.keras.Input([5])\n"
+        f"model = tf.keras.Model(inputs, [tf.squeeze(inputs[:, :1], -1)])\n"
+        f"model.compile('sgd', {{'{name}': 'mse'}})\nmodel.fit(data, epochs=2)\n"
+    )
+    ended, out = judged(start + model, "--main", "train.py", "--stages", "read")
+    assert ended == status and re.search(said, " ".join(out.split())), out
+
+
 def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):
     monkeypatch.setattr(tf.config, "get_soft_device_placement", lambda: True)
     part = f"[tf.print(loss), {AVERAGE}][1]"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from traceback import walk_tb
 
-from lab_utils.common import loading
+from lab_utils.common import loading, source
 from lab_utils.common.source import own_frames, place_of_line
 from lab_utils.port.contrib import Gone
 
@@ -18,6 +18,7 @@ _OLD_NAMES = re.compile(
     r"has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
     r"|was removed in the NumPy 2\.0 release"
+    r"|'tf_op_layer_\w+'"  # as Keras up to 2.3 named outputs that ops of TensorFlow compute
     r"|No module named 'keras\.(src\.)?engine\b|is deprecated in the new (TF-)?Keras optimizer"
     r"|No module named 'tensorflow\.python\b|cannot import name '\w+' from 'tensorflow\.python\b"
 )
@@ -47,6 +48,8 @@ def reason(error: BaseException) -> str:
     if tensorflow and isinstance(error, tensorflow.errors.DeadlineExceededError):
         return f"the input pipeline gave no batch within {BATCH_SECONDS} s"
     text = " ".join(str(error).split())
+    if text.startswith("in user code:"):  # AutoGraph's own frames, before what was raised
+        text = " ".join(source.told(error).split())
     if location := ADDRESS.search(text):
         return unreadable(location[0])
     if _OFFLINE.search(text):
