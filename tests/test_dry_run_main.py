@@ -452,6 +452,21 @@ def test_batches_of_a_function_may_end_in_a_shorter_one(judged):
     assert "TPU232" not in judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")[1]
 
 
+@pytest.mark.parametrize(("scope", "status"), [("strategy.scope()", 0), ("open(__file__)", 1)])
+def test_variables_of_mixed_precision_are_those_of_the_scope(scope, status, tmp_path):
+    """Keras puts a variable of its own around each where the policy is mixed_bfloat16."""
+    (tmp_path / "train.py").write_text(
+        IN_COLAB[: IN_COLAB.index("with ")]
+        + "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')\n"
+        + f"with {scope}:\n    part = tf.keras.layers.Dense(3)\n    part.build([None, 5])\n"
+        + "with strategy.scope():\n"
+        + "    model = tf.keras.Sequential([tf.keras.Input([5]), part, tf.keras.layers.Dense(2)])\n"
+        + "    model.compile('adam', 'mse')\nmodel.fit(data, epochs=2)\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", "--stages", "read", "--no_cache")
+    assert ran.returncode == status and ("TPU230" in ran.stdout) == bool(status), ran.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
