@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from lab_utils.common import command, files, loading
 from lab_utils.dry_run import isolation, rules
+from lab_utils.dry_run.frontends import old_numpy
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.report.comparison import Comparison
@@ -195,6 +196,7 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
 
     try:
         if flags.main:
+            old_numpy.give()
             target = load_main(flags.main, flags.program, flags.cores, flags.step)
         else:
             target = load(flags.target)
@@ -211,6 +213,10 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
     report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
+    if names := old_numpy.used():
+        report.not_checked.append(
+            f"NumPy 2: it has no {', '.join(names)}, which NumPy 1 had; here it stood in."
+        )
     if names := contrib.used():
         report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
