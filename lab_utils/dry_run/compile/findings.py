@@ -66,6 +66,14 @@ _SHARD = {
 }
 
 
+_TOO_FEW = "Take a batch of {cores} examples, or a multiple, first: a step has fewer than there are cores. "
+_ALONE = "The step has no sharding, so it runs on one core of {topology}; {idle} stay idle."
+_WHOLE = (
+    "No array of the step is split over its mesh: each of the {cores} cores of {topology} takes the whole "
+    "batch and computes the same, so that the step takes as long as on one core."
+)
+
+
 def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
     findings = []
@@ -110,10 +118,14 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
         note = program.mode == Mode.TRAIN and not lost  # a batch, which nobody needs after the step
         facts = {"note": note, "arrays": some(names), "size": size}
         findings.append(finding("TPU341", program.where, **facts))
-    if partition.cores == 1 and program.cores > 1:
-        idle = program.cores - 1
-        facts = {"topology": compiled.topology, "idle": idle, "hint": _SHARD[program.api]}
-        findings.append(finding("TPU342", program.where, **facts))
+    cores, topology = program.cores, compiled.topology
+    if cores > 1 and (partition.cores == 1 or partition.is_whole):
+        what = _WHOLE if partition.is_whole else _ALONE
+        what = what.format(topology=topology, cores=cores, idle=cores - 1)
+        hint = _SHARD[program.api]
+        if program.per_core_batch < cores:
+            hint = _TOO_FEW.format(cores=cores) + hint
+        findings.append(finding("TPU342", program.where, what=what, hint=hint))
     return [*findings, *_whole_results(compiled), *_whole_state(compiled)]
 
 

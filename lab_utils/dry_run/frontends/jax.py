@@ -155,16 +155,20 @@ class JaxWorkload(Workload):
     def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
         """What two calls of the program show, by numbers of arrays: which come back, and which are new.
 
-        None, and none, where a program made no two calls, or where the step changes objects in place.
+        None, and none, where a program made no two calls. Where the step changes objects in place, None
+        stands for what comes back.
         """
         jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
         is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
-        if not is_known or len(recorded.given) != len(jaxpr.outvars):
+        if not is_known:
             return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
         numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
+        new = {numbers[n] for n in recorded.new if n in numbers}
+        if len(recorded.given) != len(jaxpr.outvars):
+            return None, new
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
-        return pairs, {numbers[n] for n in recorded.new if n in numbers}
+        return pairs, new
 
     @cached_property
     def state(self) -> list[tuple[int, int]]:
@@ -192,7 +196,9 @@ class JaxWorkload(Workload):
             }
         variables = traced.jaxpr.jaxpr.invars
         new = {number for number in new - held if not _is_key(variables[number].aval)}
-        return new or _batch(traced.jaxpr.jaxpr, held)
+        if not new:
+            return _batch(traced.jaxpr.jaxpr, held)
+        return new if self.is_pmap else new | _of_their_length(variables, new, held)
 
     @property
     def _precision(self) -> str | None:
@@ -285,7 +291,8 @@ class JaxWorkload(Workload):
         traced = self._traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
-        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, self._mapper(jaxpr))
+        mapper, here = self._mapper(jaxpr), jax.device_count()
+        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, mapper, here)
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in self.state}
         try:
@@ -311,6 +318,7 @@ class JaxWorkload(Workload):
                 [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
                 _splits(arguments, jaxpr, state, self.where),
+                is_whole=math.prod(mesh.values()) > 1 and not sharded.splits(text),
             ),
             left_out=self._left_out(jaxpr),
         )
@@ -448,6 +456,20 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
             "Say so, as in dry_run(step, arguments, batch_argnums=1)"
         )
     return {number for argument in alike for number in groups[argument]}
+
+
+def _of_their_length(variables: Sequence[Any], new: set[int], state: set[int]) -> set[int]:
+    """The numbers of arrays that hold an example in each row, as the new ones do, and are the same each time.
+
+    A step may take the whole data each time, and new noise for each of the examples.
+    """
+    lengths = {variables[number].aval.shape[0] for number in new}
+    return {
+        number
+        for number, variable in enumerate(variables)
+        if len(lengths) == 1 and number not in state and not _is_key(variable.aval)
+        and variable.aval.shape[:1] == (*lengths,)
+    }  # fmt: skip
 
 
 def _is_key(aval: Any) -> bool:

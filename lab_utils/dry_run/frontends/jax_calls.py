@@ -153,7 +153,8 @@ def abstract(tree: Any) -> Any:
     def shape(leaf: Any) -> Any:
         if not isinstance(leaf, jax.Array):
             return leaf
-        kind = {"weak_type": leaf.weak_type, "sharding": leaf.sharding}
+        # a random key has no weak type
+        kind = {"weak_type": getattr(leaf, "weak_type", False), "sharding": leaf.sharding}
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, **kind)
 
     return jax.tree.map(shape, tree)

@@ -1,0 +1,33 @@
+"""NNX on all data in each step: noise for each row, whose scale comes of a table."""
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+
+@nnx.jit
+def fit(model, optimizer, rows, noise, scales):
+    def loss_fn(model):
+        return jnp.mean((model(rows + scales[3] * noise) - noise) ** 2)
+
+    loss, grads = nnx.value_and_grad(loss_fn)(model)
+    optimizer.update(model, grads)
+    return loss
+
+
+def main():
+    model = nnx.Sequential(
+        nnx.Linear(6, 32, rngs=nnx.Rngs(0)), nnx.relu, nnx.Linear(32, 6, rngs=nnx.Rngs(1))
+    )
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    random = np.random.default_rng(0)
+    rows = jnp.asarray(random.normal(size=(96, 6)), jnp.float32)
+    scales = jnp.linspace(0.1, 1, 40)
+    for step in range(10):
+        noise = jnp.asarray(random.normal(size=rows.shape), jnp.float32)
+        print(step, fit(model, optimizer, rows, noise, scales))
+
+
+if __name__ == "__main__":
+    main()
