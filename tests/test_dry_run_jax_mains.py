@@ -252,6 +252,21 @@ def test_a_model_that_its_optimizer_holds_too_is_one_argument(run):
     assert report.stages[3].status == "done" and not report.findings, str(report)
 
 
+@pytest.mark.parametrize("name", ["jax_platforms", "jax_platform_name"])
+def test_a_program_that_asks_for_the_cpu_hears_so(name, run):
+    def said(platform):
+        asks = f"    jax.config.update({name!r}, {platform!r})\n    params"
+        return [
+            text
+            for text in run("plain_sgd", "    params", asks).observed.not_checked
+            if "CPU" in text
+        ]
+
+    (told,) = said("cpu")
+    assert "plain_sgd.py:" in told and "judged as if it asked for the TPU" in told
+    assert not said("tpu,cpu")
+
+
 def test_a_mesh_of_fewer_devices_than_there_are_is_said(run):
     report = judged(run("shard_map_sgd", "jax.devices())", "jax.devices()[:1])"))
     (failed,) = (stage for stage in report.stages if stage.status == "failed")

@@ -277,7 +277,7 @@ class JaxWorkload(Workload):
                 "How fast the program is: it calls jax.grad outside of jax.jit, so that a TPU runs one op "
                 "after another. The gradients were judged as if they were jitted: jit the whole step."
             )
-        if not self.state:
+        if not self.state and not _jax.mutables(self._traces[0].jaxpr.jaxpr):
             yield (
                 "What becomes of the step's results: none of them takes the place of an argument, so that "
                 "an update outside of it was not judged. Jit the whole step; or say which arguments are "

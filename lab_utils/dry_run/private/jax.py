@@ -347,8 +347,12 @@ def _bodies(equation: Any) -> Iterator[Any]:
 def computes(jaxpr: Any) -> bool:
     """Whether a step computes anything of its arguments: a result, or a new value of one that is mutable."""
     needed, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-    mutable = any(hasattr(variable.aval, "inner_aval") for variable in jaxpr.invars)
-    return bool(needed.eqns) and any(used) and (bool(jaxpr.outvars) or mutable)
+    return bool(needed.eqns) and any(used) and bool(jaxpr.outvars or mutables(jaxpr))
+
+
+def mutables(jaxpr: Any) -> list[int]:
+    """The numbers of a step's arguments that it changes in place: of the type jax.Ref."""
+    return [n for n, variable in enumerate(jaxpr.invars) if hasattr(variable.aval, "inner_aval")]
 
 
 def maker(jaxpr: Any, variable: Any) -> Any:
