@@ -139,6 +139,7 @@ class JaxWorkload(Workload):
             if self.recorded
             else [(step, call) for call in jax_calls.examples(step, data)]
         )
+        self.calls = jax_calls.without_refs(self.calls)
         self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
@@ -277,7 +278,7 @@ class JaxWorkload(Workload):
                 "How fast the program is: it calls jax.grad outside of jax.jit, so that a TPU runs one op "
                 "after another. The gradients were judged as if they were jitted: jit the whole step."
             )
-        if not self.state and not _jax.mutables(self._traces[0].jaxpr.jaxpr):
+        if not self.state:
             yield (
                 "What becomes of the step's results: none of them takes the place of an argument, so that "
                 "an update outside of it was not judged. Jit the whole step; or say which arguments are "

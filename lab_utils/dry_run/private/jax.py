@@ -347,12 +347,13 @@ def _bodies(equation: Any) -> Iterator[Any]:
 def computes(jaxpr: Any) -> bool:
     """Whether a step computes anything of its arguments: a result, or a new value of one that is mutable."""
     needed, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-    return bool(needed.eqns) and any(used) and bool(jaxpr.outvars or mutables(jaxpr))
+    mutable = any(hasattr(variable.aval, "inner_aval") for variable in jaxpr.invars)
+    return bool(needed.eqns) and any(used) and (bool(jaxpr.outvars) or mutable)
 
 
-def mutables(jaxpr: Any) -> list[int]:
-    """The numbers of a step's arguments that it changes in place: of the type jax.Ref."""
-    return [n for n, variable in enumerate(jaxpr.invars) if hasattr(variable.aval, "inner_aval")]
+def is_ref(leaf: Any) -> bool:
+    """Whether an argument is a jax.Ref, which a step changes in place."""
+    return hasattr(getattr(leaf, "aval", None), "inner_aval")
 
 
 def maker(jaxpr: Any, variable: Any) -> Any:
