@@ -80,7 +80,7 @@ def trace(step: Callable, call: tuple) -> Any:
 def without_refs(calls: list[tuple[Callable, tuple]]) -> list[tuple[Callable, tuple]]:
     """Calls of a step that changes arguments of type jax.Ref in place, as calls of one that returns them.
 
-    The new function returns its arguments, with None in place of what is no jax.Ref, and the step's results.
+    The new function returns its arguments, with None in place of all but jax.Ref, and the step's results.
     """
     step, first = calls[0]
     if not any(map(_jax.is_ref, jax.tree.leaves([call for _, call in calls]))):
