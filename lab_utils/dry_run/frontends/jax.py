@@ -390,8 +390,8 @@ class JaxWorkload(Workload):
             )
         if self._mapper(jaxpr):
             sentences.append(
-                "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
-                "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
+                "Whether the cores of a mapped step agree on integers and single numbers of its state: its "
+                "arrays are judged by TPU245 and TPU246."
             )
         return " ".join(sentences)
 
