@@ -284,6 +284,13 @@ def test_a_function_that_takes_a_random_key_raises_its_own_error(run):
         load_main("draws.py", [], jax.device_count())
 
 
+def test_frozen_weights_are_no_examples_though_one_axis_is_as_long(run):
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    target = run("nnx_whole_data")
+    assert len(JaxWorkload(target.subject, target.data, TOPOLOGY).batch) == 2, "rows and noise"
+
+
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     target = run("optax_mlp", "print(epoch", "assert loss > 0\n        print(epoch")
     assert target.data.name == "train_step"

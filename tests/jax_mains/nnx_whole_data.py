@@ -1,4 +1,4 @@
-"""NNX on all data in each step: noise for each row, whose scale comes of a table."""
+"""NNX on all data in each step, with noise for each row; frozen weights are as wide as the data are long."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +7,10 @@ from flax import nnx
 
 
 @nnx.jit
-def fit(model, optimizer, rows, noise, scales):
+def fit(model, optimizer, rows, noise, scales, frozen):
     def loss_fn(model):
-        return jnp.mean((model(rows + scales[3] * noise) - noise) ** 2)
+        seen = jnp.tanh((rows + scales[3] * noise) @ frozen["up"]) @ frozen["down"]
+        return jnp.mean((model(seen) - noise) ** 2)
 
     loss, grads = nnx.value_and_grad(loss_fn)(model)
     optimizer.update(model, grads)
@@ -24,9 +25,13 @@ def main():
     random = np.random.default_rng(0)
     rows = jnp.asarray(random.normal(size=(96, 6)), jnp.float32)
     scales = jnp.linspace(0.1, 1, 40)
+    frozen = {
+        "up": jnp.asarray(random.normal(size=(6, 96)), jnp.float32),
+        "down": jnp.asarray(random.normal(size=(96, 6)), jnp.float32),
+    }
     for step in range(10):
         noise = jnp.asarray(random.normal(size=rows.shape), jnp.float32)
-        print(step, fit(model, optimizer, rows, noise, scales))
+        print(step, fit(model, optimizer, rows, noise, scales, frozen))
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ class JaxWorkload(Workload):
         new = {number for number in new - held if not _is_key(variables[number].aval)}
         if not new:
             return _batch(traced.jaxpr.jaxpr, held)
-        return new if self.is_pmap else new | _of_their_length(variables, new, held)
+        return new if self.is_pmap else new | _of_their_length(traced.jaxpr.jaxpr, new, held)
 
     @property
     def _precision(self) -> str | None:
@@ -459,17 +459,18 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
     return {number for argument in alike for number in groups[argument]}
 
 
-def _of_their_length(variables: Sequence[Any], new: set[int], state: set[int]) -> set[int]:
-    """The numbers of arrays that hold an example in each row, as the new ones do, and are the same each time.
+def _of_their_length(jaxpr: Any, new: set[int], state: set[int]) -> set[int]:
+    """The numbers of arguments that hold an example in each row, as the new ones do, and are not new.
 
-    A step may take the whole data each time, and new noise for each of the examples.
+    A step may take the whole data each time, and new noise for each of the examples. An array within a
+    structure may be a frozen parameter instead.
     """
-    lengths = {variables[number].aval.shape[0] for number in new}
+    lengths = {jaxpr.invars[number].aval.shape[0] for number in new}
     return {
         number
-        for number, variable in enumerate(variables)
+        for number, (name, variable) in enumerate(zip(_jax.names(jaxpr), jaxpr.invars, strict=True))
         if len(lengths) == 1 and number not in state and not _is_key(variable.aval)
-        and variable.aval.shape[:1] == (*lengths,)
+        and variable.aval.shape[:1] == (*lengths,) and name.isidentifier()
     }  # fmt: skip
 
 
