@@ -111,12 +111,12 @@ test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
 		WHOLE_LABS=1 $(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done
-	@for pair in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0"; do \
-		set -- $$pair; \
+	@for versions in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0 protobuf==7.36.2"; do \
+		set -- $$versions; \
 		echo "== TensorFlow $$1"; \
 		$(MAKE) --no-print-directory setup VENV=.venv-tf$$1 || exit 1; \
 		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
-			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
+			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 $$3 || exit 1; \
 		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
 	@for version in 3.12 3.13; do \
 		echo "== the newest JAX and TPU compiler on Python $$version"; \
