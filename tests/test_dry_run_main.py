@@ -276,7 +276,9 @@ def test_a_command_that_is_stopped_takes_with_it_what_it_started(number, to_all,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it is ignored
+        preexec_fn=lambda: signal.signal(
+            signal.SIGHUP, signal.SIG_DFL
+        ),  # under nohup it is ignored
     )
     sleeper = psutil.Process(int(running.stdout.readline()))
     (os.killpg if to_all else os.kill)(running.pid, number)

@@ -199,7 +199,9 @@ def input_fn(params):
         # Of the last rung
         Wrong(_6B.replace("random_view", "whole"), "random_view makes uint8 of SIZE"),
         Wrong(_6B.replace(".shuffle(1024)", ""), "Nothing is shuffled"),
-        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(64)"), "it should hold many batches"),
+        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(64)"), "mixes too little"),
+        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(256)"), "1,024 is asked for"),
+        Right(_6B.replace(".shuffle(1024)", ".shuffle(4096)")),
         Wrong(_6B.replace(".repeat()", ""), "The dataset ends after the first epoch"),
         Wrong(_6B.replace(".repeat()", ".repeat(12)"), "call repeat() without a number"),
         Wrong(_6B.replace("drop_remainder=True", ""), "without drop_remainder=True"),
@@ -370,7 +372,7 @@ def cached_input_fn(params):
         # Ten epochs
         Wrong(_6C.replace(".repeat()", ".repeat(10)"), "call repeat() without a number"),
         # A buffer smaller than many batches
-        Wrong(_6C.replace("shuffle(1024)", "shuffle(32)"), "it should hold many batches"),
+        Wrong(_6C.replace("shuffle(1024)", "shuffle(32)"), "mixes too little"),
         # Not reshuffled
         Wrong(
             _6C.replace("shuffle(1024)", "shuffle(1024, reshuffle_each_iteration=False)"),

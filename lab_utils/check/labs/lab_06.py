@@ -30,6 +30,7 @@ _KEPT, _SIZE = 160, 128  # pixels, as in the lab
 _FILES = 50  # with more pictures than the lab has
 _PICTURES = RECORDS * _FILES
 _DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
+_BUFFER = 1024  # elements that shuffle is to hold in 6b
 
 
 @contextlib.contextmanager
@@ -164,7 +165,7 @@ def feeding(input_fn: Callable) -> str:
         caches = [op for name, op in transforms if name == "cache"]
         message = "The cache keeps the views of the first epoch: all later epochs would see the same ones."
         expect(not any(map(_image, caches)), message)
-        _expect_shuffle(transforms)
+        _expect_shuffle(transforms, _BUFFER)
         mixed = next(op for name, op in transforms if name == "shuffle")
         message = (
             "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
@@ -338,16 +339,19 @@ def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None
     expect(calls != 1, message)
 
 
-def _expect_shuffle(transforms: list[tuple[str, tf.Operation]]) -> None:
-    """Raises Wrong unless something is shuffled, again in each epoch, in a large buffer."""
+def _expect_shuffle(transforms: list[tuple[str, tf.Operation]], least: int = _PICTURES) -> None:
+    """Raises Wrong unless something is shuffled, again in each epoch, in a buffer of `least` elements or more."""
     shuffles = [op for name, op in transforms if name == "shuffle"]
     expect(bool(shuffles), "Nothing is shuffled: every epoch has the order of the files.")
     again = [op.get_attr("reshuffle_each_iteration") for op in shuffles if _has(op, "reshuffle")]
     message = "With reshuffle_each_iteration=False every epoch has the same order."
     expect(all(again), message)
     sizes = [_arguments(op)["buffer_size"] for op in shuffles]
-    message = f"A shuffle buffer of {sizes[0]} hardly mixes: it should hold many batches. 1,024 is asked for."
-    expect(None in sizes or max(sizes) >= 240, message)
+    message = (
+        f"A shuffle buffer of {sizes[0]} mixes too little: an example never comes much earlier than the files have it. "
+        f"{_BUFFER:,} is asked for."
+    )
+    expect(None in sizes or max(sizes) >= least, message)
 
 
 def _has(op: tf.Operation, attribute: str) -> bool:
