@@ -203,7 +203,7 @@ def inference(images, classes, training, bfloat16):
             "the norm is that of all variables together",
         ),
         Wrong(before_the_sum("gradients"), "as if nothing were clipped"),
-        Mutant("(gradients, CLIP)", "(gradients, 10.0)", "with CLIP, by its name"),
+        Mutant("(gradients, CLIP)", "(gradients, 50.0)", "with CLIP, by its name"),
         Mutant("optimizer = Clipped(", "optimizer = v1.train.MomentumOptimizer(", "as if nothing"),
         # The sum by hand
         Right(

@@ -258,8 +258,8 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     epoch = len(expected)
     different = len(set(theirs[:epoch]))
     why = (
-        f"Of the first {epoch} training examples only {different} are different: where repeat stands above shuffle, the "
-        "buffer mixes the examples of several epochs. Shuffle first, then repeat."
+        f"Of the first {epoch} training examples only {different} are different: where repeat stands above "
+        "shuffle, the buffer mixes the examples of several epochs. Shuffle first, then repeat."
     )
     whole = len(set(ours[:epoch])) - _MIXED * epoch
     expect(len(theirs) < epoch or different >= whole, why)
