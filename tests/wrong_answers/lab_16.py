@@ -217,6 +217,16 @@ ANSWERS |= {
         ),
         Mutant(', "sorted": sorted_pictures', "", "the prediction sorted is missing"),
         Mutant("return pictures * window", "return pictures", "the loss is"),
+        Wrong(
+            rewritten(
+                "portraits",
+                (
+                    "d_optimizer = tf.train.AdamOptimizer(2e-4, beta1=0.5)",
+                    "d_optimizer = tf.train.AdamOptimizer(2e-4)",
+                ),
+            ),
+            "An optimizer's beta1 is 0.9, and was 0.5",
+        ),
         Mutant("        g_optimizer = tf.tpu.CrossShardOptimizer(g_optimizer)\n", "", "TPU201"),
     ],
     "16j": [
