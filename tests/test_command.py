@@ -109,6 +109,8 @@ def test_a_command_that_is_ended_keeps_what_is_done(number, tmp_path):
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup it is ignored
+        preexec_fn=lambda: signal.signal(
+            signal.SIGHUP, signal.SIG_DFL
+        ),  # under nohup it is ignored
     )
     assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n") and (tmp_path / "kept").exists()
