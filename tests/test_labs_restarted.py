@@ -13,7 +13,8 @@ from lab_utils.check.setup import SILENCE
 from lab_utils.teach.marks import CHECK
 
 SOLUTION = Path(__file__).parents[1] / "solutions" / "02_four_changes.ipynb"
-SPINE = sorted(SOLUTION.parent.glob("0[1-7]_*.ipynb"))
+# The day's labs, and the clinic, whose cells write the same files again.
+AGAIN = sorted([*SOLUTION.parent.glob("0[1-7]_*.ipynb"), *SOLUTION.parent.glob("16_*.ipynb")])
 IMPORTS = 3  # cells that a learner runs again before going on from the middle
 
 
@@ -66,7 +67,7 @@ def test_a_restart_in_the_middle_of_a_lab_loses_nothing_and_takes_nothing_for_do
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", SPINE, ids=[path.stem for path in SPINE])
+@pytest.mark.parametrize("path", AGAIN, ids=[path.stem for path in AGAIN])
 def test_cells_can_be_run_again(path, tmp_path, monkeypatch):
     """Each cell but the checks: twice in a row, then once more, as after a TODO that was solved late."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

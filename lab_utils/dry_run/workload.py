@@ -139,6 +139,7 @@ class Trace:
             by habit: an error is kept only where model_fn came as far as this mode's own results.
         parts: the arguments that model_fn gave to the spec that it made last, raising or not.
         made_at: the learner's line that made it.
+        estimator_at: the learner's line that made the Estimator, where a run of the program has shown it.
         not_checked: what could not be told of this mode, and why.
     """
 
@@ -160,6 +161,7 @@ class Trace:
     replicas: int = 0
     parts: frozenset[str] = frozenset()
     made_at: Place = NOWHERE
+    estimator_at: Place = NOWHERE
     not_checked: list[str] = field(default_factory=list)
     model_fn: Callable | None = None
     input_fn: Callable | None = None

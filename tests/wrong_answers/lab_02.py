@@ -48,7 +48,7 @@ FUNCTION = """def metric_fn(labels, logits):
 SICK = "momentum.apply_gradients("
 FIXED = "optimizer.apply_gradients("
 SAVE = 'settings["may_lose"] // settings["loop"] * settings["loop"]'
-TRAIN = 'settings["cores"] * settings["examples_per_core"]'
+TRAIN = 'cores * settings["examples_per_core"]'
 
 ANSWERS = {
     "2a": [
@@ -298,7 +298,8 @@ ANSWERS = {
             loops, _ = divmod(settings["may_lose"], settings["loop"])
             config |= {"save_checkpoints_steps": loops * settings["loop"]}
             config = tpu.RunConfig(model_dir=tempfile.mkdtemp(), **config)
-            sizes = {f"{mode}_batch_size": settings["held_out"] for mode in ("eval", "predict")}
+            of_core = next(n for n in range(settings["most_per_core"], 0, -1) if settings["held_out"] % (n * settings["cores"]) == 0)
+            sizes = {f"{mode}_batch_size": of_core * settings["cores"] for mode in ("eval", "predict")}
             sizes["train_batch_size"] = settings["examples_per_core"] * settings["cores"]
             return tpu.TPUEstimator(
                 params=dict(learning_rate=settings["learning_rate"]), model_fn=model, config=config, use_tpu=use_tpu, **sizes
@@ -318,6 +319,13 @@ ANSWERS = {
                 return loop * math.floor(most / loop)
 
 
+            def whole(settings):
+                steps = 1
+                while settings["held_out"] % (steps * settings["cores"]) or settings["held_out"] > steps * settings["cores"] * settings["most_per_core"]:
+                    steps += 1
+                return settings["held_out"] // steps
+
+
             def config_of(settings, cluster):
                 loop = settings["loop"]
                 steps = interval(loop, settings["may_lose"])
@@ -332,8 +340,8 @@ ANSWERS = {
                 {"learning_rate": settings["learning_rate"], "comment": "of our own"},
                 use_tpu,
                 settings["cores"] * settings["examples_per_core"],
-                settings["held_out"],
-                settings["held_out"],
+                whole(settings),
+                whole(settings),
             )
         """),
         # A model_fn around the model; the Estimator's own temporary folder; sums by a loop
@@ -345,6 +353,9 @@ ANSWERS = {
             steps = 0
             while steps + settings["loop"] <= settings["may_lose"]:
                 steps += settings["loop"]
+            batch = settings["cores"] * settings["most_per_core"]
+            while settings["held_out"] % batch:
+                batch -= settings["cores"]
             cluster = None
             if use_tpu is True:
                 cluster = tf.distribute.cluster_resolver.TPUClusterResolver(name)
@@ -356,8 +367,8 @@ ANSWERS = {
                 ),
                 use_tpu=bool(use_tpu),
                 train_batch_size=sum([settings["examples_per_core"]] * settings["cores"]),
-                eval_batch_size=settings["held_out"],
-                predict_batch_size=settings["held_out"],
+                eval_batch_size=batch,
+                predict_batch_size=batch,
                 params={"learning_rate": settings["learning_rate"]},
             )
             """)
@@ -436,22 +447,32 @@ ANSWERS = {
         ),
         Mutant(TRAIN, "1024", "train_batch_size is 1,024, not what settings want"),
         Mutant(f"        train_batch_size={TRAIN},\n", "", "train_batch_size is missing"),
+        Mutant("eval_batch_size=whole", 'eval_batch_size=settings["held_out"]', "45 on each"),
         Mutant(
-            'eval_batch_size=settings["held_out"]',
-            'eval_batch_size=settings["held_out"] // settings["cores"]',
-            "eval_batch_size is 45, the share of one core",
+            "eval_batch_size=whole",
+            "eval_batch_size=whole // cores",
+            "eval_batch_size is 9, for 360 examples on 8 cores: the cores cannot share",
         ),
         Mutant(
-            'eval_batch_size=settings["held_out"]',
-            'eval_batch_size=settings["held_out"] * settings["cores"]',
-            "eval_batch_size is 2,880, 8 times what settings want: `held_out` already counts",
+            "eval_batch_size=whole", "eval_batch_size=cores", "but a larger batch does that, too"
         ),
-        Mutant('        eval_batch_size=settings["held_out"],\n', "", "eval_batch_size is missing"),
-        Mutant(
-            '        predict_batch_size=settings["held_out"],\n',
-            "",
-            "predict_batch_size is missing",
+        Mutant(  # the largest that the memory allows
+            "whole = max(size for size in sizes if held_out % size == 0)",
+            "whole = max(sizes)",
+            "is 96, for 360 examples on 8 cores: full batches hold 288 of the examples",
         ),
+        Mutant(  # the largest divisor of 360
+            'range(cores, cores * settings["most_per_core"] + 1, cores)',
+            'range(cores, cores * settings["most_per_core"] + 1)',
+            "is 90, for 360 examples on 8 cores: the cores cannot share a batch evenly",
+        ),
+        Mutant(  # sizes below the largest
+            'cores * settings["most_per_core"] + 1, cores)',
+            'cores * settings["most_per_core"] // 2, cores)',
+            "a larger batch does that, too",
+        ),
+        Mutant("        eval_batch_size=whole,\n", "", "eval_batch_size is missing"),
+        Mutant("        predict_batch_size=whole,\n", "", "predict_batch_size is missing"),
         Mutant(
             '        params={"learning_rate": settings["learning_rate"]},\n',
             "",
@@ -475,7 +496,8 @@ ANSWERS = {
         Wrong(with_letter("never wrapped", "D"), "each of eight copies"),
         Wrong(with_letter("always wrapped", "A"), "Which machine has it?"),
         Wrong(with_letter("plain spec", "A"), "TPUEstimator accepts an EstimatorSpec on a CPU"),
-        Wrong(with_letter("fixed batch", "C"), "How many rows does model_fn get here"),
+        Wrong(with_letter("fixed rows", "B"), "How many rows does model_fn get here"),
+        Wrong(with_letter("five cores", "D"), "Which batch sizes does make_port work out"),
         Wrong(with_letter("plain RunConfig", "B"), "TPUConfig"),
         Wrong(with_letter("loop of 2", "C"), "The steps stay the same"),
         Wrong(with_letter("loop of 2", "F"), "is not one of A, B, C, D, E"),

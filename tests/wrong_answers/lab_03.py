@@ -25,20 +25,52 @@ def with_letter(line: str, letter: str) -> str:
 
 ANSWERS = {
     "3a": [
-        Mutant("steps = -(-examples //", "steps = (examples //", re.compile("left out|1 to 16")),
-        Mutant("per_core = -(-examples //", "per_core = (examples //", "examples are left out"),
-        Mutant("per_core * steps * cores - examples", "examples % cores", "of them are padding"),
-        Mutant("return per_core, steps, per_core", "return steps, per_core", "three numbers"),
+        Mutant("steps = -(-largest //", "steps = (largest //", re.compile("left out|1 to 16")),
+        Mutant("per_core = -(-largest //", "per_core = (largest //", "examples are left out"),
         Mutant(
-            "per_core = -(-examples // (steps * cores))",
-            "per_core = examples / steps / cores",
+            "per_core * steps * cores * len(examples) - sum(examples)",
+            "sum(examples) % cores",
+            "of them are padding",
+        ),
+        Mutant(
+            "* len(examples) - sum(examples)",
+            "- sum(examples)",
+            "and all 2 hosts 800, so 0 of them",
+        ),
+        Mutant("return per_core, steps, per_core", "return steps, per_core", "three numbers"),
+        Mutant("max(examples)", "min(examples)", "examples are left out"),
+        Mutant(
+            "per_core = -(-largest // (steps * cores))",
+            "per_core = largest / steps / cores",
             "whole numbers",
+        ),
+        # As if all hosts shared the examples
+        Wrong(
+            """
+            def eval_plan(examples, cores, most):
+                total, cores = sum(examples), cores * len(examples)
+                steps = -(-total // (most * cores))
+                per_core = -(-total // (steps * cores))
+                return per_core, steps, per_core * steps * cores - total
+            """,
+            "[370, 12] examples, two hosts",
+        ),
+        # A plan for each host
+        Wrong(
+            """
+            def eval_plan(examples, cores, most):
+                steps = max(-(-count // (most * cores)) for count in examples)
+                shares = [-(-count // (steps * cores)) for count in examples]
+                return max(shares), steps, sum(n * steps * cores for n in shares) - sum(examples)
+            """,
+            "and all 2 hosts 768, so 386 of them are padding",
         ),
         # The largest share of any
         Wrong(
             """
             def eval_plan(examples, cores, most):
-                return most, -(-examples // (most * cores)), -examples % (most * cores)
+                steps = -(-max(examples) // (most * cores))
+                return most, steps, most * steps * cores * len(examples) - sum(examples)
             """,
             "a smaller share per core leaves less padding",
         ),
@@ -46,37 +78,29 @@ ANSWERS = {
         Wrong(
             """
             def eval_plan(examples, cores, most):
-                per_core = min(range(1, most + 1), key=lambda n: (-examples % (n * cores), n))
-                return per_core, -(-examples // (per_core * cores)), -examples % (per_core * cores)
+                (count, *_) = examples
+                per_core = min(range(1, most + 1), key=lambda n: (-count % (n * cores), n))
+                return per_core, -(-count // (per_core * cores)), -count % (per_core * cores)
             """,
-            "(per_core, steps, padding) of 370 examples",
+            "(per_core, steps, padding) of [370] examples",
         ),
         Wrong("def eval_plan(examples, cores, most):\n    return {}", "three numbers"),
-        Wrong(
-            """
-            def eval_plan(examples, cores, most):
-                steps = round(examples / (most * cores))
-                per_core = -(-examples // (steps * cores))
-                return per_core, steps, per_core * steps * cores - examples
-            """,
-            re.compile("A core takes 1 to|integer division or modulo by zero"),
-        ),
         Right("""
             import math
 
 
             def eval_plan(examples, cores, most):
-                steps = math.ceil(examples / (most * cores))
-                per_core = math.ceil(examples / steps / cores)
-                return per_core, steps, steps * per_core * cores - examples
+                steps = math.ceil(max(examples) / (most * cores))
+                per_core = math.ceil(max(examples) / steps / cores)
+                return per_core, steps, sum(steps * per_core * cores - count for count in examples)
         """),
         # All shares tried
         Right("""
             def eval_plan(examples, cores, most):
                 def cost(per_core):
                     batch = cores * per_core
-                    steps = (examples + batch - 1) // batch
-                    return steps, steps * batch - examples
+                    steps = max((count + batch - 1) // batch for count in examples)
+                    return steps, len(examples) * steps * batch - sum(examples)
 
                 best = min(range(1, most + 1), key=cost)
                 return [best, *cost(best)]
@@ -88,17 +112,21 @@ ANSWERS = {
 
 
             def eval_plan(examples, cores, most):
-                steps, rest = divmod(examples, most * cores)
+                *_, largest = sorted(examples)
+                steps, rest = divmod(largest, most * cores)
                 steps += rest > 0
-                share, rest = divmod(np.int64(examples), steps * cores)
+                share, rest = divmod(np.int64(largest), steps * cores)
                 share += rest > 0
-                return Plan(padding=share * steps * cores - examples, steps=steps, per_core=share)
+                rows = share * steps * cores * len(examples)
+                return Plan(padding=rows - sum(examples), steps=steps, per_core=share)
         """),
         Right("""
             def eval_plan(examples, cores, most):
-                steps = -(-examples // (most * cores))
-                per_core = tf.cast(tf.math.ceil(examples / (steps * cores)), tf.int32)
-                return tf.stack([per_core, steps, per_core * steps * cores - examples])
+                largest = np.max(examples)
+                steps = -(-largest // (most * cores))
+                per_core = tf.cast(tf.math.ceil(largest / (steps * cores)), tf.int32)
+                rows = per_core * int(steps) * cores * len(examples)
+                return tf.stack([per_core, int(steps), rows - sum(examples)])
         """),
     ],
     "3b": [

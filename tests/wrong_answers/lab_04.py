@@ -146,6 +146,23 @@ ANSWERS = {
         Wrong(_loops(resnet="100"), "ResNet-50: a loop of 100 steps takes 32 seconds"),
         Wrong(_loops(resnet="0"), "a whole number of steps"),
         Wrong(_loops(resnet="2.5"), "a whole number of steps"),
+        # When each multiple of 200 is passed
+        Wrong(
+            "written = [0, 270, 450, 630, 810, 1000]",
+            "the checkpoint after that of step 270 is due at step 470. Yours writes it at 450",
+        ),
+        Wrong(
+            "written = [0, 180, 360, 540, 720, 900, 1000]",
+            "due at step 200. Yours writes it at 180",
+        ),
+        Wrong("written = [0, 200, 400, 600, 800, 1000]", "no loop of 90 ends at step 200"),
+        Wrong("written = [0, 270, 540, 810, 1080]", "no loop of 90 ends at step 1080"),
+        Wrong("written = [270, 540, 810, 1000]", "before its first step"),
+        Wrong("written = [0, 270, 540, 810]", "after its last step"),
+        Wrong("written = [0, 270, 540, 1000]", "due at step 740. Yours writes it at 1000"),
+        Wrong("written = 4", "a list of steps"),
+        Right("written = tuple(reversed(written))"),
+        Right("written = np.array(written)"),
         Wrong("loops = [250, 25, 10]", "a dict of digits, flowers"),
         Wrong(
             "loops['ResNet50'] = loops.pop('ResNet-50')", "missing: ResNet-50; unknown: ResNet50"

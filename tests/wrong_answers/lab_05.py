@@ -32,10 +32,11 @@ def convert(rows_csv, to_example, output, shards=4):
 """
 _5C = """
 def parse(record):
-    e = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)})
+    e = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64, 0)})
     image = tf.io.decode_jpeg(e["image/encoded"], channels=3)
     image = tf.image.resize(image, [SIZE, SIZE])
-    return tf.cast(image, tf.uint8), tf.cast(e["image/class/label"], tf.int32) - 1
+    label = tf.cast(e["image/class/label"], tf.int32)
+    return tf.cast(image, tf.uint8), tf.maximum(label - 1, 0), tf.cast(label > 0, tf.float32)
 """
 
 ANSWERS = {
@@ -296,7 +297,24 @@ def convert(rows_csv, to_example, output, shards=4):
         ),
     ],
     "5c": [
-        Mutant("tf.int32) - 1", "tf.int32)", "from 0"),
+        Mutant("tf.maximum(label - 1, 0)", "label", "from 0"),
+        Mutant(
+            "tf.maximum(label - 1, 0)",
+            "label - 1",
+            "with the label 0 becomes class -1, which the loss",
+        ),
+        Mutant(", default_value=0)", ")", "without image/class/label ends the job"),
+        Mutant(
+            "default_value=0", "default_value=1", "The weight of a record without image/class/label"
+        ),
+        Mutant(
+            "tf.cast(label > 0, tf.float32)",
+            "tf.cast(label > 1, tf.float32)",
+            "of a record of class 1",
+        ),
+        Mutant("tf.cast(label > 0, tf.float32)", "1.0", "The weight of a record with the label 0"),
+        Mutant("tf.cast(label > 0, tf.float32)", "label > 0", "the weight's type"),
+        Mutant(", tf.cast(label > 0, tf.float32)", "", "three things"),
         Mutant(
             "tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)",
             "tf.image.resize(image, [SIZE, SIZE])",
@@ -313,12 +331,14 @@ def convert(rows_csv, to_example, output, shards=4):
 def parse(record):
     example = tf.io.parse_single_example(record, {
         "image/encoded": tf.io.FixedLenFeature((), tf.string),
-        "image/class/label": tf.io.FixedLenFeature((), tf.int64)})
+        "image/class/label": tf.io.FixedLenFeature((), tf.int64, 0)})
     image = tf.io.decode_image(example["image/encoded"], channels=3, expand_animations=False)
     image = tf.image.resize(image, (SIZE, SIZE), method="area")
-    return tf.cast(tf.round(image), tf.uint8), tf.cast(example["image/class/label"] - 1, tf.int32)
+    known = example["image/class/label"] > 0
+    number = tf.where(known, example["image/class/label"] - 1, 0)
+    return tf.cast(tf.round(image), tf.uint8), tf.cast(number, tf.int32), tf.where(known, 1.0, 0.0)
 """),
-        # Decode_jpeg, bilinear, saturate_cast, helper
+        # Decode_jpeg, bilinear, saturate_cast, helper; -1 where there is no label
         Right(r"""
 def _picture(encoded):
     pixels = tf.image.decode_jpeg(encoded, channels=3)
@@ -326,27 +346,30 @@ def _picture(encoded):
 
 def parse(record):
     spec = dict.fromkeys(["image/encoded"], tf.io.FixedLenFeature([], tf.string))
-    spec["image/class/label"] = tf.io.FixedLenFeature([], tf.int64, default_value=0)
+    spec["image/class/label"] = tf.io.FixedLenFeature([], tf.int64, default_value=-1)
     found = tf.io.parse_example(record, spec)
-    return _picture(found["image/encoded"]), tf.cast(found["image/class/label"], tf.int32) - 1
+    number = tf.cast(found["image/class/label"], tf.int32) - 1
+    return _picture(found["image/encoded"]), tf.nn.relu(number), tf.cast(number >= 0, tf.float32)
 """),
-        # Convert_image_dtype both ways, nearest, all features parsed
+        # A list of any length, tf.cond
         Right(r"""
 def parse(record):
-    features = {name: tf.io.FixedLenFeature([], kind) for name, kind in {
-        "image/encoded": tf.string, "image/class/label": tf.int64, "image/class/text": tf.string}.items()}
+    features = {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.VarLenFeature(tf.int64)}
     e = tf.io.parse_single_example(serialized=record, features=features)
     x = tf.image.convert_image_dtype(tf.io.decode_jpeg(e["image/encoded"], channels=3), tf.float32)
     x = tf.image.resize(x, [SIZE, SIZE])
-    return tf.image.convert_image_dtype(x, tf.uint8, saturate=True), tf.cast(tf.subtract(e["image/class/label"], 1), tf.int32)
+    label = tf.cast(tf.reduce_sum(e["image/class/label"].values), tf.int32)
+    number, weight = tf.cond(label > 0, lambda: (label - 1, 1.0), lambda: (0, 0.0))
+    return tf.image.convert_image_dtype(x, tf.uint8, saturate=True), number, weight
 """),
         # V1.image.resize, nearest
         Right(r"""
 def parse(record):
-    e = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)})
+    e = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64, 0)})
     image = tf.io.decode_jpeg(e["image/encoded"], 3)
     image = tf.image.resize(image, [SIZE, SIZE], tf.image.ResizeMethod.NEAREST_NEIGHBOR)
-    return image, tf.cast(e["image/class/label"], "int32") - 1
+    weight = tf.cast(tf.minimum(e["image/class/label"], 1), tf.float32)
+    return image, tf.maximum(tf.cast(e["image/class/label"], "int32") - 1, 0), weight
 """),
         # Letterboxed, by whatever way
         Wrong(
@@ -396,20 +419,22 @@ def parse(record):
         ),
     ],
     "5d": [
-        Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'flowers': (1, 'C')}"),
-        Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'flowers': (1, 'C')}"),
+        Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'sounds': (128, 'c')}"),
+        Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'sounds': (128, 'C')}"),
         # In GB and in kB
         Wrong("decisions['ImageNet'] = (64, 'A')", "64 files of 2.31 GB: each host reads"),
-        Wrong("decisions['flowers'] = (8, 'C')", "8 files of 500 kB are so small"),
         Mutant("1024", "1000", "cannot be shared evenly by 64 hosts"),
         Mutant("1024", "64", "reads a single file"),
         Mutant("1024", "128", "100 to 200 MB are possible"),
         Mutant("1024", "12800", "100 to 200 MB are possible"),
-        Mutant("128", "30", "cannot be shared evenly by 32 hosts"),
-        Mutant("128", "320", "so small that opening"),
+        Wrong("decisions['x-rays'] = (30, 'B')", "cannot be shared evenly by 32 hosts"),
+        Wrong("decisions['x-rays'] = (320, 'B')", "so small that opening"),
+        Wrong("decisions['sounds'] = (256, 'B')", "256 files of 7.81 MB are so small"),
+        Wrong("decisions['sounds'] = (200, 'C')", "cannot be shared evenly by 128 hosts"),
+        Wrong("decisions['sounds'] = (20, 'A')", "cannot be shared evenly by 128 hosts"),
+        Mutant('(128, "C")', '(128, "B")', "sounds: rule B does not set the number"),
         Mutant('(128, "B")', '(128, "A")', "Which rule cannot be met"),
-        Mutant('(1, "C")', '(4, "B")', "so small that opening"),
-        Mutant('(1, "C")', "1", "expected a pair"),
-        Wrong("decisions = {'ImageNet': (1024, 'A')}", "missing: flowers, x-rays"),
+        Wrong("decisions['sounds'] = 128", "expected a pair"),
+        Wrong("decisions = {'ImageNet': (1024, 'A')}", "missing: sounds, x-rays"),
     ],
 }

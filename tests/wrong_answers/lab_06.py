@@ -30,14 +30,14 @@ def cached_input_fn(params):
     dataset = dataset.batch(params["batch_size"], drop_remainder=True)
     return dataset.prefetch(AUTOTUNE)
 """
-_DRAW = "tf.unstack(tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int32))"
+_DRAW = "tf.unstack(tf.random.stateless_uniform([2], [7, number], 0, KEPT - SIZE + 1, tf.int32))"
 _CUT = "tf.image.crop_to_bounding_box(image, top, left, SIZE, SIZE), label"
 
 
 def _crop(*lines: str) -> str:
     """A whole random_crop of these lines, which ends with the cut of the solution."""
     body = "\n".join(f"    {line}" for line in (*lines, f"return {_CUT}"))
-    return f"def random_crop(image, label):\n{body}\n"
+    return f"def random_crop(number, image, label):\n{body}\n"
 
 
 ANSWERS = {
@@ -199,7 +199,9 @@ def input_fn(params):
         # Of the last rung
         Wrong(_6B.replace("random_view", "whole"), "random_view makes uint8 of SIZE"),
         Wrong(_6B.replace(".shuffle(1024)", ""), "Nothing is shuffled"),
-        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(64)"), "it should hold many batches"),
+        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(64)"), "mixes too little"),
+        Wrong(_6B.replace(".shuffle(1024)", ".shuffle(256)"), "1,024 is asked for"),
+        Right(_6B.replace(".shuffle(1024)", ".shuffle(4096)")),
         Wrong(_6B.replace(".repeat()", ""), "The dataset ends after the first epoch"),
         Wrong(_6B.replace(".repeat()", ".repeat(12)"), "call repeat() without a number"),
         Wrong(_6B.replace("drop_remainder=True", ""), "without drop_remainder=True"),
@@ -370,7 +372,7 @@ def cached_input_fn(params):
         # Ten epochs
         Wrong(_6C.replace(".repeat()", ".repeat(10)"), "call repeat() without a number"),
         # A buffer smaller than many batches
-        Wrong(_6C.replace("shuffle(1024)", "shuffle(32)"), "it should hold many batches"),
+        Wrong(_6C.replace("shuffle(1024)", "shuffle(32)"), "mixes too little"),
         # Not reshuffled
         Wrong(
             _6C.replace("shuffle(1024)", "shuffle(1024, reshuffle_each_iteration=False)"),
@@ -380,35 +382,58 @@ def cached_input_fn(params):
     "6d": [
         # TensorFlow's own crop
         Right(
-            "def random_crop(image, label):\n    return tf.image.random_crop(image, [SIZE, SIZE, 3]), label\n"
+            "def random_crop(number, image, label):\n"
+            "    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], [number, number]), label\n"
         ),
-        # Two draws, and a slice
+        # Two draws with two seeds, and a slice
         Right("""
-def random_crop(image, label):
-    top = tf.random.uniform([], maxval=KEPT - SIZE + 1, dtype=tf.int32)
-    left = tf.random.uniform([], maxval=KEPT - SIZE + 1, dtype=tf.int32)
+def random_crop(number, image, label):
+    options = {"maxval": KEPT - SIZE + 1, "dtype": tf.int32, "minval": 0}
+    top = tf.random.stateless_uniform([], [number, 0], **options)
+    left = tf.random.stateless_uniform([], [number, 1], **options)
     return tf.slice(image, [top, left, 0], [SIZE, SIZE, 3]), label
 """),
         # Real numbers, rounded down
         Right(
             _crop(
-                "place = tf.cast(tf.random.uniform([2]) * (KEPT - SIZE + 1), tf.int32)",
-                "top, left = place[0], place[1]",
+                "draw = tf.random.stateless_uniform([2], tf.stack([number, 3]))",
+                "top, left = tf.unstack(tf.cast(draw * (KEPT - SIZE + 1), tf.int32))",
             )
         ),
-        # Stateless, with a seed that is drawn
+        # A slice whose shape is stated; a seed of int32
         Right("""
-def random_crop(image, label):
-    seed = tf.random.uniform([2], 0, 2**30, dtype=tf.int32)
-    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], seed), label
-"""),
-        # A slice whose shape is stated
-        Right("""
-def random_crop(image, label):
-    place = tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int64, seed=3)
+def random_crop(number, image, label):
+    seed = tf.random.experimental.stateless_fold_in([1, 2], number)
+    place = tf.random.stateless_uniform([2], seed, 0, KEPT - SIZE + 1, tf.int64)
     part = image[place[0]:place[0] + SIZE, place[1]:place[1] + SIZE]
     return tf.ensure_shape(part, [SIZE, SIZE, 3]), label
 """),
+        # Drawn anew wherever a job begins
+        Wrong(
+            "def random_crop(number, image, label):\n"
+            "    return tf.image.random_crop(image, [SIZE, SIZE, 3]), label\n",
+            "A job that goes on at number 1,000 cuts at other places",
+        ),
+        Wrong(
+            _crop("top, left = tf.unstack(tf.random.uniform([2], 0, 33, tf.int32, seed=3))"),
+            "A job that goes on at number 1,000 cuts at other places",
+        ),
+        Wrong(
+            """
+def random_crop(number, image, label):
+    seed = tf.random.uniform([2], 0, 2**30, dtype=tf.int32)
+    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], seed), label
+""",
+            "A job that goes on at number 1,000 cuts at other places",
+        ),
+        # One seed for two draws
+        Wrong(
+            _crop(
+                "top = tf.random.stateless_uniform([], [0, number], 0, KEPT - SIZE + 1, tf.int32)",
+                "left = tf.random.stateless_uniform([], [0, number], 0, KEPT - SIZE + 1, tf.int32)",
+            ),
+            "Two draws with one seed are the same",
+        ),
         # As the colleague
         Wrong(
             _crop("top, left = np.random.randint(0, KEPT - SIZE + 1, 2)"),
@@ -428,7 +453,7 @@ def random_crop(image, label):
         ),
         # A fixed seed
         Wrong(
-            "def random_crop(image, label):\n"
+            "def random_crop(number, image, label):\n"
             "    return tf.image.stateless_random_crop(image, [SIZE, SIZE, 3], [1, 2]), label\n",
             "what a fixed seed gives",
         ),
@@ -446,7 +471,7 @@ def random_crop(image, label):
             "[32] never came (maxval itself is never drawn)",
         ),
         Wrong(
-            _crop(f"top, left = {_DRAW.replace('[2], 0', '[2], 1')}"),
+            _crop(f"top, left = {_DRAW.replace('number], 0', 'number], 1')}"),
             "[0] never came (some places are left out)",
         ),
         # Only corners
@@ -456,7 +481,9 @@ def random_crop(image, label):
         ),
         # Beyond the edge
         Wrong(
-            _crop("top, left = tf.unstack(tf.random.uniform([2], 0, KEPT, tf.int32))"),
+            _crop(
+                "top, left = tf.unstack(tf.random.stateless_uniform([2], [0, number], 0, KEPT, tf.int32))"
+            ),
             "reaches beyond the picture",
         ),
         # Python for each picture
@@ -500,6 +527,9 @@ def random_crop(image, label):
             "a pair, the crop and the label",
         ),
         # A tensor cannot be unpacked in a graph
-        Wrong(_crop("top, left = tf.random.uniform([2], 0, 33, tf.int32)"), re.compile("Error")),
+        Wrong(
+            _crop("top, left = tf.random.stateless_uniform([2], [0, number], 0, 33, tf.int32)"),
+            re.compile("Error"),
+        ),
     ],
 }

@@ -25,21 +25,51 @@ def export(estimator, size, folder):
 _STEP = "with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n        train_op = optimizer.minimize(loss, global_step=step)"
 
 
-def halves(compute: str, apply: str) -> str:
-    """A cell with model_fn that calls both halves of minimize, each of the optimizer of that name."""
+def step_of(body: str) -> str:
+    """A cell with model_fn whose training step is `body`, with `Clipped` at hand."""
+    lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
     return f"""
+class Clipped(v1.train.MomentumOptimizer):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        pairs = list(grads_and_vars)
+        gradients = tf.clip_by_global_norm([gradient for gradient, _ in pairs], CLIP)[0]
+        pairs = [(gradient, variable) for gradient, (_, variable) in zip(gradients, pairs)]
+        return super().apply_gradients(pairs, global_step, name)
+
+
 def model_fn(features, labels, mode, params):
     images = tf.cast(features["image"], tf.float32) / 127.5 - 1.0
     step = v1.train.get_global_step()
     logits = inference(images, len(params["labels"]), True, params["use_bfloat16"])
     loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
-    inner = v1.train.MomentumOptimizer(params["learning_rate"], 0.9, use_nesterov=True)
-    wrapped = v1.tpu.CrossShardOptimizer(inner) if params["use_tpu"] else inner
-    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
-        gradients = {compute}.compute_gradients(loss, v1.trainable_variables())
-        train_op = {apply}.apply_gradients(gradients, global_step=step)
+    rate = params["learning_rate"]
+{lines}
     return tpu.TPUEstimatorSpec(mode=mode, train_op=train_op, loss=loss)
 """
+
+
+def halves(compute: str, apply: str) -> str:
+    """A cell with model_fn that calls both halves of minimize, each of the optimizer of that name."""
+    return step_of(f"""
+inner = Clipped(rate, 0.9, use_nesterov=True)
+wrapped = v1.tpu.CrossShardOptimizer(inner) if params["use_tpu"] else inner
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    gradients = {compute}.compute_gradients(loss, v1.trainable_variables())
+    train_op = {apply}.apply_gradients(gradients, global_step=step)
+""")
+
+
+def before_the_sum(clip: str) -> str:
+    """A cell with model_fn that clips between the halves of the wrapper; `clip` of `gradients`."""
+    return step_of(f"""
+optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+if params["use_tpu"]:
+    optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+gradients, variables = zip(*optimizer.compute_gradients(loss))
+gradients = {clip}
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
+""")
 
 
 def loop(body: str) -> str:
@@ -139,7 +169,7 @@ def inference(images, classes, training, bfloat16):
         Mutant(
             _STEP,
             "optimizer = v1.train.AdamOptimizer(rate)\n    " + _STEP,
-            "Keep the optimizer that model_fn creates",
+            "Use v1.train.MomentumOptimizer",
         ),
         Mutant(
             "optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
@@ -156,6 +186,55 @@ def inference(images, classes, training, bfloat16):
             "    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n"
             "        train_op = optimizer.apply_gradients(pairs, global_step=step)",
             "moves the weights 8 times as far as on one core",
+        ),
+        # Where the gradient is clipped
+        Wrong(
+            before_the_sum("tf.clip_by_global_norm(gradients, CLIP)[0]"),
+            "yours clips what each core contributes, an eighth, before the sum",
+        ),
+        Wrong(
+            before_the_sum(
+                'tf.clip_by_global_norm(gradients, CLIP / 8 if params["use_tpu"] else CLIP)[0]'
+            ),
+            "The sum has to be clipped, not the parts.",
+        ),
+        Wrong(
+            before_the_sum("[tf.clip_by_norm(gradient, CLIP) for gradient in gradients]"),
+            "the norm is that of all variables together",
+        ),
+        Wrong(before_the_sum("gradients"), "as if nothing were clipped"),
+        Mutant("(gradients, CLIP)", "(gradients, 50.0)", "with CLIP, by its name"),
+        Mutant("optimizer = Clipped(", "optimizer = v1.train.MomentumOptimizer(", "as if nothing"),
+        # The sum by hand
+        Right(
+            step_of("""
+optimizer = inner = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+if params["use_tpu"]:
+    optimizer = v1.tpu.CrossShardOptimizer(inner)
+gradients, variables = zip(*optimizer.compute_gradients(loss))
+if params["use_tpu"]:
+    gradients = [v1.tpu.cross_replica_sum(gradient) for gradient in gradients]
+gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = inner.apply_gradients(zip(gradients, variables), global_step=step)
+""")
+        ),
+        # A method of the object
+        Right(
+            step_of("""
+optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+apply = optimizer.apply_gradients
+
+def clipped(pairs, *arguments, **options):
+    gradients, variables = zip(*pairs)
+    return apply(zip(tf.clip_by_global_norm(gradients, CLIP)[0], variables), *arguments, **options)
+
+optimizer.apply_gradients = clipped
+if params["use_tpu"]:
+    optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.minimize(loss, global_step=step)
+""")
         ),
         # The gradients by hand, one op of all updates
         Mutant(

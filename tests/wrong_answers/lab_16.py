@@ -123,9 +123,17 @@ ANSWERS |= {
             rewritten("digits", ("def train_input_fn(params):", "def train_input_fn(params:")),
             "line 18",
         ),
-        Right(
-            rewritten("digits", ("dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(1024)"))
+        Wrong(
+            rewritten(
+                "digits", ("dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(1024)")
+            ),
+            "mixes the examples of several epochs",
         ),
+        Wrong(
+            rewritten("digits", ("dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(512)")),
+            "mixes the examples of several epochs",
+        ),
+        Right(rewritten("digits", ("dataset.shuffle(512)", "dataset.shuffle(1024)"))),
         Right(rewritten("digits", ("def port():", "# all four changes\n\n\ndef port():"))),
     ],
     "16d": [
@@ -209,6 +217,16 @@ ANSWERS |= {
         ),
         Mutant(', "sorted": sorted_pictures', "", "the prediction sorted is missing"),
         Mutant("return pictures * window", "return pictures", "the loss is"),
+        Wrong(
+            rewritten(
+                "portraits",
+                (
+                    "d_optimizer = tf.train.AdamOptimizer(2e-4, beta1=0.5)",
+                    "d_optimizer = tf.train.AdamOptimizer(2e-4)",
+                ),
+            ),
+            "An optimizer's beta1 is 0.9, and was 0.5",
+        ),
         Mutant("        g_optimizer = tf.tpu.CrossShardOptimizer(g_optimizer)\n", "", "TPU201"),
     ],
     "16j": [
@@ -243,6 +261,21 @@ ANSWERS |= {
             re.compile("the metric|the prediction stars"),
         ),
         Mutant("return tf.train.Scaffold(saver=saver)", "pass", "TPU117"),
+        Wrong(
+            rewritten("films", ("train_op=train_op, scaffold_fn=scaffold_fn", "train_op=train_op")),
+            "max_to_keep of the Saver was set, and is not any more",
+        ),
+        Wrong(
+            rewritten("films", ("        save_checkpoints_steps=400,\n", "")),
+            "save_checkpoints_steps of RunConfig was set",
+        ),
+        Wrong(
+            rewritten("films", ("iterations_per_loop=100, num_shards=8", "")),
+            "iterations_per_loop of TPUConfig was set",
+        ),
+        Right(
+            rewritten("films", ("iterations_per_loop=100, num_shards=8", "iterations_per_loop=200"))
+        ),
         Right(
             rewritten(
                 "films",

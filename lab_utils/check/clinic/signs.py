@@ -61,7 +61,8 @@ class Model:
     """One mode of the model on some batches.
 
     `changes` are the variables that a training step changes; `paces` is how far it moves all the weights,
-    by global step.
+    by global step; `settings` are what training is told beside the model, by its name in a message;
+    `decays` are the numbers of its optimizers but for the learning rate, such as beta1.
     """
 
     numbers: dict[str, np.ndarray]
@@ -70,6 +71,8 @@ class Model:
     random: bool
     summaries: int
     paces: dict[int, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    decays: frozenset[tuple[str, str, float]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,33 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             numbers |= {f"{_NEW} {name}": after[name] for name in names}
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
-    return Model(numbers, frozenset(model.trained), changes, random, summaries, paces)
+    settings = _settings(port, spec) if mode == "train" else {}
+    trained, decays = frozenset(model.trained), _decays(model.graph)
+    return Model(numbers, trained, changes, random, summaries, paces, settings, decays)
+
+
+def _settings(port: Port, spec: Any) -> dict[str, Any]:
+    """What a program sets, without what it leaves to the defaults."""
+    config, saver = port.estimator.config, getattr(spec.scaffold, "saver", None)
+    found = {"save_checkpoints_steps of RunConfig": config.save_checkpoints_steps}
+    if isinstance(config, tpu.RunConfig):
+        loop = config.tpu_config.iterations_per_loop
+        default = tpu.TPUConfig().iterations_per_loop
+        found["iterations_per_loop of TPUConfig"] = None if loop == default else loop
+    found["max_to_keep of the Saver"] = saver and saver.saver_def.max_to_keep
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _decays(graph: tf.Graph) -> frozenset[tuple[str, str, float]]:
+    """Of each kind of op that updates variables: its name, that of an argument, and its value, rounded."""
+    found = set()
+    for op in graph.get_operations():
+        if op.type.startswith("ResourceApply"):
+            for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=True):
+                value = None if tensor.shape.rank else tf.get_static_value(tensor)
+                if value is not None and argument.name not in ("lr", "alpha"):
+                    found.add((op.type, argument.name, round(float(value), 9)))
+    return frozenset(found)
 
 
 def _pace(model: ModelGraph, start: dict[str, np.ndarray], step: int, batch: tuple) -> float:
@@ -242,6 +271,13 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     before = _mixed(ours, examples(healthy.again))
     _expect_shuffle(_mixed(theirs, examples(given.again)), before)
     epoch = len(expected)
+    different = len(set(theirs[:epoch]))
+    why = (
+        f"Of the first {epoch} training examples only {different} are different: where repeat stands above "
+        "shuffle, the buffer mixes the examples of several epochs. Shuffle first, then repeat."
+    )
+    whole = len(set(ours[:epoch])) - _MIXED * epoch
+    expect(len(theirs) < epoch or different >= whole, why)
     why = "Training no longer shuffles again in each epoch."
     expect(_repeats(ours, epoch) or not _repeats(theirs, epoch), why)
 
@@ -312,6 +348,12 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
+    lost = [name for name in healthy.settings if name not in model.settings]
+    expect(not lost, f"{' and '.join(lost)} was set, and is not any more.")
+    for kind, name, value in sorted(model.decays - healthy.decays):
+        before = [v for k, n, v in healthy.decays if (k, n) == (kind, name)]
+        why = f"An optimizer's {name} is {value:g}, and was {before[0]:g}." if before else ""
+        expect(not before, why)
     weights = [name for name in healthy.numbers if name.startswith(_NEW)]
     _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
     if (

@@ -175,6 +175,7 @@ _WANTED = (
         "cores": 8,
         "examples_per_core": 128,
         "held_out": 360,
+        "most_per_core": 12,
         "loop": 100,
         "may_lose": 45_050,
         "learning_rate": 0.003,
@@ -182,7 +183,8 @@ _WANTED = (
     {
         "cores": 16,
         "examples_per_core": 24,
-        "held_out": 352,
+        "held_out": 720,
+        "most_per_core": 12,
         "loop": 70,
         "may_lose": 1000,
         "learning_rate": 0.5,
@@ -203,10 +205,12 @@ def _model(features: Any, labels: Any, mode: str, params: Any) -> None:
     hints=(
         "Build it from the inside: which object holds the loop, which one holds that object, and which one gets that?",
         "Are the sizes in `settings` those of one core or of all? Which of them does the constructor expect?",
+        "Write down which global batches eight cores share evenly, at most 12 examples each. Which of them divides 360?",
         "How many whole loops fit into `may_lose` steps?",
     ),
-    why="The resolver and the loop belong to the RunConfig, the sizes to the Estimator. A checkpoint waits for the end "
-    "of the loop in which it is due, so its interval is a multiple of the loop.",
+    why="The resolver and the loop belong to the RunConfig, the sizes to the Estimator. The batch of an evaluation is a "
+    "multiple of the cores, and a divisor of the examples. A checkpoint waits for the end of the loop in which it is "
+    "due, so its interval is a multiple of the loop.",
 )
 def port_of_a_model(make_port: Callable) -> str:
     """Each argument of what it makes, for two settings, with and without a TPU."""
@@ -347,19 +351,17 @@ def _expect_loop(config: Any, wanted: Mapping[str, Any]) -> None:
 
 def _expect_sizes(made: Any, wanted: Mapping[str, Any]) -> None:
     """Raises `Wrong` unless the batch sizes are the global ones."""
-    cores, held_out = wanted["cores"], wanted["held_out"]
-    whole = cores * wanted["examples_per_core"]
-    for mode, right in (("train", whole), ("eval", held_out), ("predict", held_out)):
+    cores = wanted["cores"]
+    whole, largest = cores * wanted["examples_per_core"], _largest(wanted)
+    for mode, right in (("train", whole), ("eval", largest), ("predict", largest)):
         size, name = made.batch_size(mode), f"{mode}_batch_size"
         message = (
             f"{name} is missing: a TPU's program is compiled for one batch size, in each mode."
         )
         expect(size is not None, message)
-        what = "not what settings want"
-        if size * cores == right:
-            what = "the share of one core"
-        elif size == right * cores:
-            what = f"{cores} times what settings want: `held_out` already counts what all cores take in one step"
+        if mode != "train":
+            _expect_whole_batches(name, size, wanted)
+        what = "the share of one core" if size * cores == right else "not what settings want"
         message = (
             f"{name} is {show(size)}, {what}. The constructor expects the global batch, of all {cores} cores: "
             "it divides it itself."
@@ -367,11 +369,36 @@ def _expect_sizes(made: Any, wanted: Mapping[str, Any]) -> None:
         expect(size == right, message)
 
 
+def _largest(wanted: Mapping[str, Any]) -> int:
+    """The largest batch that the cores share evenly, and that the held-out examples fill without a rest."""
+    shares = range(1, wanted["most_per_core"] + 1)
+    sizes = [share * wanted["cores"] for share in shares]
+    return max(size for size in sizes if wanted["held_out"] % size == 0)
+
+
+def _expect_whole_batches(name: str, size: int, wanted: Mapping[str, Any]) -> None:
+    """Raises `Wrong` unless full batches of this size hold every held-out example, on all cores."""
+    cores, held_out, most = (wanted[key] for key in ("cores", "held_out", "most_per_core"))
+    where = f"{name} is {show(size)}, for {held_out} examples on {cores} cores"
+    rest = size % cores
+    message = f"{where}: the cores cannot share a batch evenly, since {rest} examples are left."
+    expect(not rest, message)
+    each = size // cores
+    message = f"{where}: {each} on each, but settings allow {most} at most."
+    expect(each <= most, message)
+    message = f"{where}: full batches hold {held_out - held_out % size} of the examples, and the others are dropped."
+    expect(held_out % size == 0, message)
+    largest = _largest(wanted)
+    message = f"{where}: each example is evaluated once, but a larger batch does that, too."
+    expect(size == largest, message)
+
+
 _OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
     "never wrapped": ("C", "With one copy the sum is the gradient. Which examples does each of eight copies use?"),
     "always wrapped": ("E", "The wrapper needs an op that sums over cores. Which machine has it?"),
     "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. How would eight cores send metrics?"),
-    "fixed batch": ("B", "How many rows does model_fn get here, and how many on each of eight cores?"),
+    "fixed rows": ("E", "How many rows does model_fn get here, and how many on each of eight cores?"),
+    "five cores": ("B", "Which batch sizes does make_port work out for five cores? Which of them can eight cores share?"),
     "plain RunConfig": ("A", "Its constructor looks for a TPUConfig. Does a RunConfig of lab 01 have one?"),
     "loop of 2": ("D", "The steps stay the same. How often does the TPU return to the host?"),
 }  # fmt: skip
@@ -381,7 +408,8 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
     "2d",
     hints=(
         "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
-        "One fails anywhere, two fail only on a TPU, one only here; one is wrong without an error, and one is slow.",
+        "One fails anywhere, two fail only on a TPU, two only here; one is wrong without an error, and one is slow.",
+        "For the batches: work out the sizes that a port asks for, then divide each by eight. A CPU counts as one core.",
     ),
     why="Any machine checks the class of the config; a mistake that concerns several copies shows only on several "
     "cores, and what only a TPU can do fails only on a CPU.",
@@ -389,7 +417,7 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
     expect_decisions(outcomes, _OUTCOMES, "ABCDE")
-    return "A CPU finds two of six: one that fails anywhere, and one that would run on a TPU."
+    return "A CPU stops three of seven: one that fails anywhere, and two that would run on a TPU."
 
 
 enter_program(

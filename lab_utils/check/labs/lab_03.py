@@ -15,22 +15,29 @@ from lab_utils.estimator import tf, v1
 @todo(
     "3a",
     hints=(
-        "How many examples can one step take at most? So how many steps do all of them need?",
+        "All hosts run the same steps. Which host decides how many they are?",
+        "How many examples can one host take in a step at most? So how many steps does that host need?",
         "Once the number of steps is known, is the largest share per core still needed? Which one is just enough?",
-        "Both divisions are rounded up: use math.ceil, or floor division of the negative number.",
+        "Both divisions are rounded up: use math.ceil, or floor division of the negative number. How many rows do all "
+        "cores of all hosts have in the end?",
     ),
-    why="The largest share only tells the number of steps. Divided evenly over these steps, the examples leave less "
-    "padding than if each step were as large as possible.",
+    why="The host with the most examples sets the steps, and the share per core that is just enough for it; what is "
+    "not an example on any host is padding.",
     slips=(
         Slip(
-            "per_core = -(-examples // (steps * cores))",
+            "per_core = -(-largest // (steps * cores))",
             "per_core = most",
             "The steps are as few as possible. But with so many steps, a smaller share per core leaves less padding.",
         ),
         Slip(
-            "steps = -(-examples // (most * cores))",
-            "steps = -(-examples // most)",
-            "One step takes at most most * cores examples.",
+            "largest = max(examples)",
+            "largest = -(-sum(examples) // len(examples))",
+            "Yours shares all examples evenly among the hosts, but each reads only its own files.",
+        ),
+        Slip(
+            "steps = -(-largest // (most * cores))",
+            "steps = -(-largest // most)",
+            "In one step, a host takes at most most * cores examples.",
         ),
         Slip(
             "return per_core, steps,",
@@ -38,28 +45,30 @@ from lab_utils.estimator import tf, v1
             "These are the right numbers in the wrong order: return (per_core, steps, padding).",
         ),
         Slip(
-            "steps = -(-examples // (most * cores))",
-            "steps = examples // (most * cores) + 1",
+            "steps = -(-largest // (most * cores))",
+            "steps = largest // (most * cores) + 1",
             "Where the batches divide evenly, yours adds a step.",
         ),
         Slip(
-            "per_core * steps * cores - examples",
-            "per_core * cores - examples % (per_core * cores)",
-            "Where the batches divide evenly, yours counts a whole batch of padding.",
+            "per_core * steps * cores * len(examples) - sum(examples)",
+            "per_core * steps * cores - largest",
+            "That is the padding of the host with the most examples: the other hosts run the same steps.",
         ),
     ),
 )
 def plan(eval_plan: Callable) -> Cases:
-    """Few steps first, then little padding."""
+    """Few steps first, then little padding, on every host."""
     for examples, cores, most, words in (
-        (370, 8, 16, "8 cores with at most 16 each"),
-        (384, 8, 16, "8 cores with at most 16 each, which divides evenly"),
-        (400, 8, 32, "8 cores with at most 32 each"),
-        (1000, 8, 60, "8 cores with at most 60 each"),
-        (10, 8, 128, "8 cores with at most 128 each"),
-        (50, 1, 7, "one core with at most 7"),
+        ([370], 8, 16, "8 cores with at most 16 each"),
+        ([384], 8, 16, "8 cores with at most 16 each, which divides evenly"),
+        ([1000], 8, 60, "8 cores with at most 60 each"),
+        ([10], 8, 128, "8 cores with at most 128 each"),
+        ([50], 1, 7, "one core with at most 7"),
+        ([400, 400], 8, 32, "two hosts, 8 cores each with at most 32"),
+        ([370, 12], 8, 16, "two hosts, 8 cores each with at most 16"),
+        ([100, 0, 37, 90], 4, 7, "four hosts, 4 cores each with at most 7"),
     ):
-        parts = eval_plan(examples, cores, most)
+        parts = eval_plan(list(examples), cores, most)
         parts = parts.numpy() if tf.is_tensor(parts) else parts
         parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
         noun = "three numbers, (per_core, steps, padding)"
@@ -70,10 +79,10 @@ def plan(eval_plan: Callable) -> Cases:
         _expect_plan([int(number) for number in parts], examples, cores, most, words)
         label = f"(per_core, steps, padding) of {examples} examples, {words}"
         yield label, [int(number) for number in parts]
-    return "Each plan takes as few steps as possible, and then as little padding."
+    return "Each plan takes as few steps as possible, and then as little padding, on every host."
 
 
-def _expect_plan(plan: list[int], examples: int, cores: int, most: int, words: str) -> None:
+def _expect_plan(plan: list[int], examples: list[int], cores: int, most: int, words: str) -> None:
     """Raises `Wrong` where a plan does not do what it says."""
     per_core, steps, padding = plan
     where = (
@@ -81,9 +90,14 @@ def _expect_plan(plan: list[int], examples: int, cores: int, most: int, words: s
     )
     expect(0 < per_core <= most, f"{where} A core takes 1 to {most} examples in a step.")
     rows = per_core * cores * steps
-    message = f"{where} Its {steps} steps have {per_core} * {cores} * {steps} = {rows} rows"
-    expect(rows >= examples, f"{message}: {examples - rows} examples are left out.")
-    expect(padding == rows - examples, f"{message}, so {rows - examples} of them are padding.")
+    message = (
+        f"{where} In its {steps} steps a host has {per_core} * {cores} * {steps} = {rows} rows"
+    )
+    lost = sum(max(0, count - rows) for count in examples)
+    expect(not lost, f"{message}: {lost} examples are left out.")
+    unused = rows * len(examples) - sum(examples)
+    hosts = "" if len(examples) == 1 else f", and all {len(examples)} hosts {rows * len(examples)}"
+    expect(padding == unused, f"{message}{hosts}, so {unused} of them are padding.")
 
 
 _TYPES = (

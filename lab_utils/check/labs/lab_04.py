@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import expect, expect_keys
+from lab_utils.check.tools import a, expect, expect_keys
 
 _NAMES = ("accuracy", "mean_loss", "worst_loss")
 _PADDING = 9.0  # nats that are added to the loss of padding
@@ -162,13 +162,16 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
         "A loop takes n * step seconds, plus one call. From which n on does the call take 5 % of this time or less?",
         "Which number has to divide both the steps between checkpoints and those between hooks?",
         "For each job, write down the shortest loop, the longest one, and all numbers that divide both intervals.",
+        "Write down the steps at which the colleague's loops end. Which is the first of them at least 200 steps after "
+        "the last checkpoint that was written?",
     ),
     why="A good loop is long enough to make its call cheap, short enough to wait for, and divides the steps between "
     "checkpoints and hooks. For the digits, 152 steps are the least, and a hook every 100 allows no more than 100: "
-    "the hook has to run less often.",
+    "the hook has to run less often. Loops of 90 end at 270, the first end at least 200 steps after the start; from "
+    "there the next checkpoint is due at 470, and written at 540.",
 )
-def loop_lengths(loops: Mapping) -> str:
-    """Each loop against what the text asks for."""
+def loop_lengths(loops: Mapping, written: Sequence) -> str:
+    """Each loop against what the text asks for, and the checkpoints of loops that do not divide their interval."""
     expect_keys(loops, _JOBS, "loops")
     for job, (_, _, hook) in _JOBS.items():
         loop = loops[job]
@@ -182,10 +185,50 @@ def loop_lengths(loops: Mapping) -> str:
         expect(isinstance(loop, Integral) and loop > 0, message)
         against = _against(job, loop)
         expect(not against, against)
+    _expect_written(written)
     return (
         "Two loops keep the core busy, and divide the steps between checkpoints and hooks. For the digits none does "
         "both: a hook every 200 steps would allow loops of 200."
     )
+
+
+_LOOP, _EVERY, _STEPS = 90, 200, 1000  # of the colleague's job
+
+
+def checkpoints(loop: int, every: int, steps: int) -> list[int]:
+    """The steps at which TPUEstimator writes a checkpoint, in a job of so many steps that begins at 0.
+
+    After a loop it writes one if the last that was written is at least `every` steps old (CheckpointSaverHook).
+    """
+    written, step = [0], 0
+    while step < steps:
+        step = min(step + loop, steps)
+        if step - written[-1] >= every or step == steps:
+            written.append(step)
+    return written
+
+
+def _expect_written(written: Any) -> None:
+    """Raises `Wrong` unless these are the steps of the colleague's checkpoints."""
+    kind = f"written is a list of steps, such as [0, 200]; yours is {a(written)}."
+    expect(isinstance(written, list | tuple | set | np.ndarray), kind)
+    theirs, ours = sorted(set(written)), checkpoints(_LOOP, _EVERY, _STEPS)
+    for step in theirs:
+        ends = step in (0, _STEPS) or step % _LOOP == 0
+        message = f"written: no loop of {_LOOP} ends at step {step!r}, so the host cannot write a checkpoint there."
+        expect(ends and 0 <= step <= _STEPS, message)
+    for step, what in ((0, "before its first step"), (_STEPS, "after its last step")):
+        expect(step in theirs, f"written: the job writes a checkpoint {what}, too.")
+    for last, step in zip(ours, ours[1:], strict=False):
+        message = (
+            f"written: the checkpoint after that of step {last} is due at step {last + _EVERY}. "
+        )
+        found = next((each for each in theirs if each > last), None)
+        early = found is not None and found < step
+        message += (
+            f"Yours writes it at {found}. At which step does the loop end in which it is due?"
+        )
+        expect(not early and step in theirs, message)
 
 
 def _against(job: str, loop: int) -> str:

@@ -300,8 +300,11 @@ def _expect_rejects(output: Path, lines: list[str]) -> None:
         "FixedLenFeature states the shape and type of a feature; integers are int64 in a record.",
         "channels=3 fixes the last axis; tf.image.resize fixes the other two and returns float32.",
         "Which types does the TODO ask for, and from which number do its classes count?",
+        "What does parse_single_example do with a record that lacks a feature? FixedLenFeature has an argument for "
+        "that. Which class would label 0 become, and what does the loss make of it?",
     ),
-    why="Every picture has the same shape and type, so all batches have one shape.",
+    why="Every picture has the same shape and type, so all batches have one shape. A missing label is read as 0, too; "
+    "class -1 would make the loss NaN on a TPU, and NaN times a weight of 0 is NaN.",
     slips=(
         Slip(
             "[SIZE, SIZE])",
@@ -332,27 +335,21 @@ def _expect_rejects(output: Path, lines: list[str]) -> None:
     ),
 )
 def reading(parse: Callable) -> Cases:
-    """From a record to uint8 of a static shape, and a class from 0."""
-    example = tf.train.Example()
-    feature = example.features.feature
-    feature["image/encoded"].bytes_list.value.append(picture(40, 60))
-    for name in ("class/label", "height", "width", "channels"):
-        feature[f"image/{name}"].int64_list.value.append(3)
-    for name in ("class/text", "format", "colorspace", "filename"):
-        feature[f"image/{name}"].bytes_list.value.append(b"RGB")
-    records = tf.data.Dataset.from_tensors(example.SerializeToString())
+    """From a record to uint8 of a static shape, a class from 0, and a weight."""
+    records = tf.data.Dataset.from_tensors(_record(3))
     for side, edge in ((96, 12), (24, 3)):  # larger than the picture, and smaller: shows a crop
         with other_names(parse, SIZE=side):
             dataset = records.map(parse)
         spec = dataset.element_spec
-        pair = isinstance(spec, tuple) and len(spec) == 2
-        expect(pair, "parse should return a pair: the picture and its class.")
+        three = isinstance(spec, tuple) and len(spec) == 3
+        expect(three, "parse should return three things: the picture, its class and its weight.")
         where = f"With SIZE = {side} (use SIZE, not its value)"
         yield f"{where}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
         yield f"{where}, the type of the class", spec[1].dtype.name
-        (image, number), *others = dataset.repeat(16).as_numpy_iterator()
+        yield f"{where}, the weight's type and static shape", [spec[2].dtype.name, spec[2].shape]
+        (image, number, _), *others = dataset.repeat(16).as_numpy_iterator()
         message = "The same record gives another picture each time: random views belong in the transform for training."
-        expect(all(np.array_equal(other, image) for other, _ in others), message)
+        expect(all(np.array_equal(other, image) for other, *_ in others), message)
         yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
         square = f"the whole of it squeezed into {side} x {side}, as red, green, blue (0 to 1)"
         whole = f"of a picture whose red grows to the right and green downwards, {square}"
@@ -361,7 +358,44 @@ def reading(parse: Callable) -> Cases:
             yield f"The {corner} {whole}", _colour(image[rows, columns]), 0.06
         middle = slice(side // 3, -(side // 3))
         yield f"The middle {whole}", _colour(image[middle, middle]), 0.06
-    return "The pictures have one static shape, and the classes count from 0."
+    yield "The class and the weight of a record of class 1", _class_and_weight(parse, 1)
+    for label, words in ((0, "with the label 0"), (None, "without image/class/label")):
+        number, weight = _class_and_weight(parse, label)
+        message = (
+            f"A record {words} becomes class {number}, which the loss does not know: on a TPU its loss is NaN, and NaN "
+            "times a weight of 0 is NaN. Give it a class that there is."
+        )
+        expect(0 <= number < 3, message)
+        yield f"The weight of a record {words}", weight
+    return "The pictures have one static shape, the classes count from 0, and what has no class does not count."
+
+
+def _record(label: int | None) -> bytes:
+    """A record of a picture of that class, counted from 1; None for one without the feature."""
+    example = tf.train.Example()
+    feature = example.features.feature
+    feature["image/encoded"].bytes_list.value.append(picture(40, 60))
+    if label is not None:
+        feature["image/class/label"].int64_list.value.append(label)
+    for name in ("height", "width", "channels"):
+        feature[f"image/{name}"].int64_list.value.append(3)
+    for name in ("class/text", "format", "colorspace", "filename"):
+        feature[f"image/{name}"].bytes_list.value.append(b"RGB")
+    return example.SerializeToString()
+
+
+def _class_and_weight(parse: Callable, label: int | None) -> list[float]:
+    """What `parse` makes of such a record, besides the picture."""
+    lacking = (
+        "A record without image/class/label ends the job: FixedLenFeature raises an error for a feature that is not "
+        "there, unless it has a default_value."
+    )
+    records = tf.data.Dataset.from_tensors(_record(label)).map(parse)
+    with as_wrong(
+        "is required but could not be found|Key: ", lacking, (tf.errors.InvalidArgumentError,)
+    ):
+        (_, number, weight) = next(records.as_numpy_iterator())
+    return [int(number), float(weight)]
 
 
 def _colour(pixels: np.ndarray) -> np.ndarray:
@@ -372,7 +406,12 @@ def _colour(pixels: np.ndarray) -> np.ndarray:
     return (mean / 255).astype(np.float32)
 
 
-_SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": (4, 1, "C")}
+_SETS = {  # megabytes, hosts, the rule that sets the number
+    "ImageNet": (148_000, 64, "A"),
+    "x-rays": (3_000, 32, "B"),
+    "sounds": (2_000, 128, "C"),
+}
+_SMALLEST = 10  # MB, of rule C
 
 
 @todo(
@@ -380,7 +419,7 @@ _SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": 
     hints=(
         "For each set: how many files does each of the three rules ask for? Can all of them be met?",
         "If 3 GB are split into files of 100 MB, how many of 32 hosts have a file?",
-        "What does one host gain from a second file of 2 MB?",
+        "If each of 128 hosts gets two files of 2 GB, how large are they? Which part of rule B is still possible?",
     ),
     why="Equal shares for all hosts come first. Then a file should be large enough that opening it costs little.",
 )
@@ -394,9 +433,10 @@ def deciding(decisions: dict) -> str:
         message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others."
         expect(files % hosts == 0, message)
         message = f"{size} are so small that opening them costs more than reading."
-        expect(files == 1 or megabytes / files >= 10, message)
+        expect(megabytes / files >= _SMALLEST, message)
         message = f"{size}: each host reads a single file. Give it several to read at once."
-        expect(hosts == 1 or files >= 2 * hosts, message)
+        possible = megabytes / (2 * hosts) >= _SMALLEST
+        expect(not possible or files >= 2 * hosts, message)
         if rule == "A" and not 100 <= megabytes / files <= 200:
             raise Wrong(f"{size}: files of 100 to 200 MB are possible here.")
         message = f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets it?"

@@ -30,6 +30,7 @@ _KEPT, _SIZE = 160, 128  # pixels, as in the lab
 _FILES = 50  # with more pictures than the lab has
 _PICTURES = RECORDS * _FILES
 _DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
+_BUFFER = 1024  # elements that shuffle is to hold in 6b
 
 
 @contextlib.contextmanager
@@ -164,7 +165,7 @@ def feeding(input_fn: Callable) -> str:
         caches = [op for name, op in transforms if name == "cache"]
         message = "The cache keeps the views of the first epoch: all later epochs would see the same ones."
         expect(not any(map(_image, caches)), message)
-        _expect_shuffle(transforms)
+        _expect_shuffle(transforms, _BUFFER)
         mixed = next(op for name, op in transforms if name == "shuffle")
         message = (
             "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
@@ -338,16 +339,19 @@ def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None
     expect(calls != 1, message)
 
 
-def _expect_shuffle(transforms: list[tuple[str, tf.Operation]]) -> None:
-    """Raises Wrong unless something is shuffled, again in each epoch, in a large buffer."""
+def _expect_shuffle(transforms: list[tuple[str, tf.Operation]], least: int = _PICTURES) -> None:
+    """Raises Wrong unless something is shuffled, again in each epoch, in a buffer of `least` elements or more."""
     shuffles = [op for name, op in transforms if name == "shuffle"]
     expect(bool(shuffles), "Nothing is shuffled: every epoch has the order of the files.")
     again = [op.get_attr("reshuffle_each_iteration") for op in shuffles if _has(op, "reshuffle")]
     message = "With reshuffle_each_iteration=False every epoch has the same order."
     expect(all(again), message)
     sizes = [_arguments(op)["buffer_size"] for op in shuffles]
-    message = f"A shuffle buffer of {sizes[0]} hardly mixes: it should hold many batches. 1,024 is asked for."
-    expect(None in sizes or max(sizes) >= 240, message)
+    message = (
+        f"A shuffle buffer of {sizes[0]} mixes too little: an example never comes much earlier than the files have it. "
+        f"{_BUFFER:,} is asked for."
+    )
+    expect(None in sizes or max(sizes) >= least, message)
 
 
 def _has(op: tf.Operation, attribute: str) -> bool:
@@ -397,20 +401,67 @@ def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     "6d",
     hints=(
         "How often does tf.data call the Python function in map: once for each picture, or once in all?",
-        "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform needs a shape and a dtype.",
+        "TensorFlow's random ops draw each time that the graph runs. Which of them depend on their seed only? What "
+        "should the seed hold, so that each picture has its own?",
+        "Top and left are two numbers. What do two draws with one seed give?",
         "What is the last place for the top of the crop? Is maxval itself ever drawn?",
     ),
-    why="map calls its function once, to build the graph: a value that is new for each picture has to come from an op.",
+    why="map calls its function once, to build the graph: a value that is new for each picture has to come from an op. "
+    "A stateless op with the picture's number in its seed draws the same wherever the job begins.",
 )
 def cropping(random_crop: Callable) -> str:
-    """Crops of a picture whose pixels say where they stand: everywhere, along both axes, each time elsewhere."""
-    draws, last = 4000, _KEPT - _SIZE
+    """Crops of a picture whose pixels say where they stand: everywhere, along both axes, by the number only."""
+    last = _KEPT - _SIZE
     rows, columns = np.mgrid[:_KEPT, :_KEPT].astype(np.uint8)
     pixels = np.stack([rows, columns, np.full_like(rows, 7)], axis=-1)
-    specs = (tf.TensorSpec(pixels.shape, tf.uint8), tf.TensorSpec([], tf.int32))
-    graph = tf.function(lambda image, label: random_crop(image, label)).get_concrete_function(
-        *specs
+    _expect_ops_and_shape(random_crop, pixels)
+    crops = _crops(random_crop, pixels, 0, _DRAWS)
+    same({label for _, label in crops}, {5}, "The labels")
+    grid = pixels[:_SIZE, :_SIZE] - pixels[:1, :1]
+    whole = all(np.array_equal(image - image[:1, :1], grid) for image, _ in crops)
+    expect(
+        whole,
+        "A crop is not a part of the picture as it stands: it was resized, turned, or changed.",
     )
+    places = _places(crops)
+    message = (
+        f"All {_DRAWS:,} crops are cut at the same place. map calls your function once: what Python draws, or what a "
+        "fixed seed gives, is a constant of the graph."
+    )
+    expect(len(set(places)) > 1, message)
+    middle = _DRAWS // 4
+    again = _places(_crops(random_crop, pixels, middle, 50))
+    message = (
+        f"A job that goes on at number {middle:,} cuts at other places than one that ran through: what is drawn should "
+        "follow from `number` only."
+    )
+    expect(again == places[middle : middle + 50], message)
+    for name, values in zip(("top", "left"), zip(*places, strict=True), strict=True):
+        message = f"The {name} of all {_DRAWS:,} crops is {values[0]}: the crops should move along both axes."
+        expect(len(set(values)) > 1, message)
+        missing = sorted(set(range(last + 1)) - set(values))
+        ends = "maxval itself is never drawn" if last in missing else "some places are left out"
+        message = (
+            f"The {name} should be any number from 0 to {last}; {missing[:3]} never came ({ends})."
+        )
+        expect(not missing, message)
+    pairs = len(set(places))
+    message = (
+        f"{_DRAWS:,} crops are cut at {pairs:,} places of {(last + 1) ** 2:,}: top and left should be drawn "
+        "independently of each other. Two draws with one seed are the same."
+    )
+    expect(pairs > 900, message)  # 1,061 are expected
+    return f"Each number has its own place, any of the {(last + 1) ** 2:,} that there are, wherever a job begins."
+
+
+_DRAWS = 4000
+
+
+def _expect_ops_and_shape(random_crop: Callable, pixels: np.ndarray) -> None:
+    """Raises Wrong unless the crop has a static shape, and comes from ops that any host has."""
+    specs = (tf.TensorSpec([], tf.int64), tf.TensorSpec(pixels.shape, tf.uint8))
+    function = tf.function(lambda number, image, label: random_crop(number, image, label))
+    graph = function.get_concrete_function(*specs, tf.TensorSpec([], tf.int32))
     result = graph.structured_outputs
     returns(result, several(result, 2), "random_crop", "a pair, the crop and the label")
     kinds = {node.op for node in _nodes(graph.graph.as_graph_def())}
@@ -422,43 +473,22 @@ def cropping(random_crop: Callable) -> str:
     expect(not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"}, message)
     label = "The type and the static shape of a crop, which a TPU has to know"
     same([result[0].dtype.name, result[0].shape], ["uint8", [_SIZE, _SIZE, 3]], label)
-    one = tf.data.Dataset.from_tensors((pixels, np.int32(5))).repeat(draws)
-    beyond = (
-        f"A crop reaches beyond the picture: top and left should go from 0 to KEPT - SIZE = {last}."
-    )
+
+
+def _crops(
+    random_crop: Callable, pixels: np.ndarray, start: int, count: int
+) -> list[tuple[np.ndarray, int]]:
+    """The crops, and their labels, of so many numbers from `start` on."""
+    one = tf.data.Dataset.from_tensors((pixels, np.int32(5))).repeat(count)
+    numbered = one.enumerate(start).map(lambda number, pair: random_crop(number, *pair))
+    beyond = f"A crop reaches beyond the picture: top and left should go from 0 to KEPT - SIZE = {_KEPT - _SIZE}."
     with as_wrong("", beyond, (tf.errors.InvalidArgumentError,)):
-        crops = [(image, int(label)) for image, label in one.map(random_crop).as_numpy_iterator()]
-    same({label for _, label in crops}, {5}, "The labels")
-    grid = pixels[:_SIZE, :_SIZE] - pixels[:1, :1]
-    whole = all(np.array_equal(image - image[:1, :1], grid) for image, _ in crops)
-    expect(
-        whole,
-        "A crop is not a part of the picture as it stands: it was resized, turned, or changed.",
-    )
-    tops, lefts = zip(
-        *((int(image[0, 0, 0]), int(image[0, 0, 1])) for image, _ in crops), strict=True
-    )
-    message = (
-        f"All {draws:,} crops are cut at the same place. map calls your function once: what Python draws, or what a "
-        "fixed seed gives, is a constant of the graph."
-    )
-    expect(len({*zip(tops, lefts, strict=True)}) > 1, message)
-    for name, places in (("top", tops), ("left", lefts)):
-        message = f"The {name} of all {draws:,} crops is {places[0]}: the crops should move along both axes."
-        expect(len(set(places)) > 1, message)
-        missing = sorted(set(range(last + 1)) - set(places))
-        ends = "maxval itself is never drawn" if last in missing else "some places are left out"
-        message = (
-            f"The {name} should be any number from 0 to {last}; {missing[:3]} never came ({ends})."
-        )
-        expect(not missing, message)
-    pairs = len({*zip(tops, lefts, strict=True)})
-    message = (
-        f"{draws:,} crops are cut at {pairs:,} places of {(last + 1) ** 2:,}: top and left should be drawn "
-        "independently of each other."
-    )
-    expect(pairs > 900, message)  # 1,061 are expected
-    return f"Each crop is cut at a new place, any of the {(last + 1) ** 2:,} that there are."
+        return [(image, int(label)) for image, label in numbered.as_numpy_iterator()]
+
+
+def _places(crops: list[tuple[np.ndarray, int]]) -> list[tuple[int, int]]:
+    """Top and left of each crop."""
+    return [(int(image[0, 0, 0]), int(image[0, 0, 1])) for image, _ in crops]
 
 
 def _nodes(graph: tf.compat.v1.GraphDef) -> Iterator[Any]:

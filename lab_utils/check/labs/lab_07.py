@@ -3,6 +3,7 @@
 import contextlib
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
@@ -86,40 +87,60 @@ def convolutions(inference: Callable) -> Cases:
 
 
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
-    """Stands for inference: a linear layer that starts at zero, and a counter among the UPDATE_OPS."""
+    """Stands for inference: linear layers of every second value, from zero; a counter among the UPDATE_OPS."""
     counter = v1.get_variable("updates", initializer=0, trainable=False)
     v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, counter.assign_add(1))
     flat = tf.reshape(images, [images.shape[0], -1])
-    return v1.layers.dense(flat, classes, kernel_initializer=v1.zeros_initializer())
+    zeros = {"kernel_initializer": v1.zeros_initializer()}
+    halves = flat[:, 0::2], flat[:, 1::2]
+    return tf.add_n([v1.layers.dense(half, classes, **zeros) for half in halves])
 
 
 _CORES = 8
 _NEARLY = 1.05  # two updates are the same one, up to rounding
+_NEVER = 1e9  # a norm that no gradient here reaches
 
 
-class _SameOnEachCore(v1.train.Optimizer):
-    """Stands for CrossShardOptimizer on a CPU, as if _CORES cores had the same pictures.
+@dataclass(frozen=True)
+class _Cores:
+    """Cores of a TPU that run one model_fn on a CPU: how many, and what the others add to a sum over them.
 
-    So it does both halves of the wrapper's work: the loss is divided by the number of cores, and the sum of their
-    gradients is that many times one of them.
+    `summed` is the sum over all cores, as a multiple of what this one contributes: `count` where all have the same
+    pictures, 1 where the gradients of the others are 0.
     """
 
-    def __init__(self, optimizer: v1.train.Optimizer, *_: Any, **__: Any) -> None:
-        super().__init__(use_locking=False, name="same_on_each_core")
-        self._inner = optimizer
+    count: int
+    summed: float
+
+
+_ALIKE, _ALONE = _Cores(_CORES, _CORES), _Cores(_CORES, 1)
+
+
+class _CrossShard(v1.train.Optimizer):
+    """Stands for CrossShardOptimizer on a CPU.
+
+    It does both halves of the wrapper's work: the loss is divided by the number of cores, and gradients are summed.
+    """
+
+    def __init__(self, optimizer: v1.train.Optimizer, cores: _Cores) -> None:
+        super().__init__(use_locking=False, name="cross_shard")
+        self._inner, self._cores = optimizer, cores
 
     def compute_gradients(self, loss: tf.Tensor, *arguments: Any, **options: Any) -> list:
         """Those of a core's share of the loss."""
-        return self._inner.compute_gradients(loss / _CORES, *arguments, **options)
+        return self._inner.compute_gradients(loss / self._cores.count, *arguments, **options)
 
     def apply_gradients(self, grads_and_vars: Any, *arguments: Any, **options: Any) -> Any:
         """Applies the sum over the cores."""
-        summed = [(None if g is None else g * _CORES, v) for g, v in grads_and_vars]
+        summed = [(None if g is None else g * self._cores.summed, v) for g, v in grads_and_vars]
         return self._inner.apply_gradients(summed, *arguments, **options)
 
 
-def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
-    """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU."""
+def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> tuple[Any, int]:
+    """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU.
+
+    Without `cores` it is one for a CPU.
+    """
     truths = np.arange(12, dtype=np.int32) % _CLASSES
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
@@ -128,14 +149,18 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
         optimizers.append(optimizer)
-        return _SameOnEachCore(optimizer)
+        return _CrossShard(optimizer, cores or _ALIKE)
 
-    names = {"inference": _linear, "random_views": lambda images, size, seed: images}
+    def summed(tensor: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
+        return tensor * (cores or _ALIKE).summed
+
+    names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
-    params |= {"use_bfloat16": False, "use_tpu": use_tpu, "seed": 0}
+    params |= {"use_bfloat16": False, "use_tpu": cores is not None, "seed": 0}
     place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
     with (
         mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap),
+        mock.patch.object(v1.tpu, "cross_replica_sum", summed),
         other_names(model_fn, **names),
         as_wrong("CrossShardOptimizer", place, (AttributeError,)),
     ):
@@ -145,11 +170,11 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     return spec, len(optimizers)
 
 
-def _moved(model_fn: Callable, use_tpu: bool) -> float:
-    """How far one step moves the weights: on one core, or on _CORES of them that have the same pictures."""
+def _moved(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> float:
+    """How far the first step moves all weights together."""
     with tf.Graph().as_default(), v1.Session() as session:
         v1.train.create_global_step()
-        spec, _ = _spec(model_fn, use_tpu)
+        spec, _ = _spec(model_fn, cores, clip)
         session.run(v1.global_variables_initializer())
         before = session.run(v1.trainable_variables())
         session.run(spec.train_op)
@@ -157,13 +182,51 @@ def _moved(model_fn: Callable, use_tpu: bool) -> float:
     return float(np.sqrt(sum(((b - a) ** 2).sum() for b, a in zip(before, after, strict=True))))
 
 
+def _expect_clipped(model_fn: Callable) -> None:
+    """Raises `Wrong` unless the gradient of the whole batch has a norm of CLIP at most, on any number of cores."""
+    whole = _moved(model_fn)
+    norm = (
+        whole / 0.19
+    )  # rate 0.1; with momentum 0.9 a first step of Nesterov's takes the gradient 1.9 times
+    clip = norm / 16
+    where = f"Where the gradient of the whole batch has the norm {norm:.3g} and CLIP = {clip:.3g}, a step"
+    times = 16 * _moved(model_fn, None, clip) / whole
+    message = f"{where} moves the weights as if nothing were clipped: tf.clip_by_global_norm with CLIP, by its name."
+    expect(abs(times - 16) > 0.1, message)
+    message = (
+        f"{where} moves the weights {times:.3g} times as far as CLIP allows: the norm is that of all variables "
+        "together, which clip_by_global_norm takes."
+    )
+    expect(1 / _NEARLY < times < _NEARLY, message)
+    times = 16 * _moved(model_fn, _ALIKE, clip) / whole
+    message = (
+        f"{where} on eight cores with the same pictures moves the weights {times:.3g} times as far as on one core: "
+        "yours clips what each core contributes, an eighth, before the sum. Clip after it: which object gets the "
+        "summed gradients?"
+    )
+    expect(1 / _NEARLY < times < _NEARLY, message)
+    times = 16 * _moved(model_fn, _ALONE, clip) / whole
+    message = (
+        f"{where} is clipped too much if the pictures differ: seven cores have no gradient here, one has {norm:.3g}, so "
+        f"that of the whole batch is {norm / 8:.3g}, but the weights move {times:.3g} times as far as CLIP allows. The "
+        "sum has to be clipped, not the parts."
+    )
+    expect(1 / _NEARLY < times < _NEARLY, message)
+
+
 @todo(
     "7b",
     hints=(
         "On a TPU the optimizer is wrapped, as in lab 02.",
         "Which context makes the ops created in it wait for other ops? v1.get_collection returns those others.",
+        "CrossShardOptimizer's apply_gradients sums over the cores, then calls the apply_gradients of the optimizer that "
+        "it wraps. Which of the two optimizers sees the gradient of the whole batch?",
+        "A class that inherits from v1.train.MomentumOptimizer can clip in its own apply_gradients, then call that of "
+        "super() with pairs of gradients and variables.",
     ),
-    why="The moving averages change only if the step waits for their updates.",
+    why="The moving averages change only if the step waits for their updates. The optimizer within the wrapper gets the "
+    "sum over the cores, so that is where the whole batch's gradient can be clipped. BERT's program clips each core's "
+    "part before the sum.",
     slips=(
         Slip(
             "v1.get_collection(v1.GraphKeys.UPDATE_OPS)",
@@ -189,14 +252,17 @@ def training(model_fn: Callable) -> Cases:
     """One step: averages updated, gradients all-reduced where there are several cores, one step counted."""
     with tf.Graph().as_default():
         v1.train.create_global_step()
-        yield 'The number of CrossShardOptimizers with params["use_tpu"]', _spec(model_fn, True)[1]
+        yield (
+            'The number of CrossShardOptimizers with params["use_tpu"]',
+            _spec(model_fn, _ALIKE)[1],
+        )
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
-        spec, count = _spec(model_fn, False)
+        spec, count = _spec(model_fn)
         yield 'The number of CrossShardOptimizers without params["use_tpu"]', count
         slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
         message = (
-            "Keep the optimizer that model_fn creates: its learning rate, 0.05 at first, is one for Momentum. For Adam, "
+            "Use v1.train.MomentumOptimizer: the learning rate, 0.05 at first, is one for Momentum. For Adam, "
             "which divides each gradient by its size, it is fifty times the usual one."
         )
         expect("Momentum" in slots, message)
@@ -213,14 +279,15 @@ def training(model_fn: Callable) -> Cases:
         f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
     expect(end < 0.9 * start, message)
-    times = _moved(model_fn, True) / _moved(model_fn, False)
+    times = _moved(model_fn, _ALIKE) / _moved(model_fn)
     message = (
         f"On eight cores with the same pictures, a step moves the weights {times:.2g} times as far as on one core. The "
         "wrapper divides the loss by the number of cores in its compute_gradients, and sums the gradients in its "
         "apply_gradients: use both of them, or its minimize."
     )
     expect(1 / _NEARLY < times < _NEARLY, message)
-    return "Each step updates the averages, and all-reduces the gradients over the cores of a TPU."
+    _expect_clipped(model_fn)
+    return "Each step updates the averages, all-reduces the gradients over the cores of a TPU, and clips their sum."
 
 
 _SCENES = (  # what a job finds: whole checkpoints, damaged ones, and its number of steps; checkpoints every 100

@@ -23,6 +23,14 @@ TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
 
+_TOO_FEW = "Take a batch of {cores} examples, or a multiple, first: a step has fewer than there are cores. "
+_ALONE = "The step has no sharding, so it runs on one core of {topology}; {idle} stay idle."
+_WHOLE = (
+    "No array of the step is split over its mesh: each of the {cores} cores of {topology} takes the whole "
+    "batch and computes the same, so that the step takes as long as on one core."
+)
+
+
 def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
     findings = []
@@ -66,9 +74,13 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
         note = program.mode == Mode.TRAIN and not lost  # a batch, which nobody needs after the step
         facts = {"note": note, "arrays": some(names), "size": size}
         findings.append(finding("TPU341", program.where, **facts))
-    if partition.cores == 1 and program.cores > 1:
-        idle = program.cores - 1
-        facts = {"topology": compiled.topology, "idle": idle}
+    cores, topology = program.cores, compiled.topology
+    if cores > 1 and (partition.cores == 1 or partition.is_whole):
+        what = _WHOLE if partition.is_whole else _ALONE
+        facts = {
+            "what": what.format(topology=topology, cores=cores, idle=cores - 1),
+            "first": _TOO_FEW.format(cores=cores) if program.per_core_batch < cores else "",
+        }
         findings.append(finding("TPU342", program.where, case=program.api, **facts))
     return [*findings, *_whole_results(compiled), *_whole_state(compiled)]
 

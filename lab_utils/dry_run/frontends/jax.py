@@ -135,6 +135,7 @@ class JaxWorkload(Workload):
             if self.recorded
             else [(step, call) for call in jax_calls.examples(step, data)]
         )
+        self.calls = jax_calls.without_refs(self.calls)
         self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
@@ -151,16 +152,20 @@ class JaxWorkload(Workload):
     def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
         """What two calls of the program show, by numbers of arrays: which come back, and which are new.
 
-        None, and none, where a program made no two calls, or where the step changes objects in place.
+        None, and none, where a program made no two calls. Where the step changes objects in place, None
+        stands for what comes back.
         """
         jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
         is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
-        if not is_known or len(recorded.given) != len(jaxpr.outvars):
+        if not is_known:
             return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
         numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
+        new = {numbers[n] for n in recorded.new if n in numbers}
+        if len(recorded.given) != len(jaxpr.outvars):
+            return None, new
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
-        return pairs, {numbers[n] for n in recorded.new if n in numbers}
+        return pairs, new
 
     @cached_property
     def state(self) -> list[tuple[int, int]]:
@@ -188,7 +193,9 @@ class JaxWorkload(Workload):
             }
         variables = traced.jaxpr.jaxpr.invars
         new = {number for number in new - held if not _is_key(variables[number].aval)}
-        return new or _batch(traced.jaxpr.jaxpr, held)
+        if not new:
+            return _batch(traced.jaxpr.jaxpr, held)
+        return new if self.is_pmap else new | _of_their_length(traced.jaxpr.jaxpr, new, held)
 
     @property
     def _precision(self) -> str | None:
@@ -281,7 +288,8 @@ class JaxWorkload(Workload):
         traced = self._traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
-        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, self._mapper(jaxpr))
+        mapper, here = self._mapper(jaxpr), jax.device_count()
+        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, mapper, here)
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in self.state}
         try:
@@ -307,6 +315,7 @@ class JaxWorkload(Workload):
                 [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
                 _splits(arguments, jaxpr, state, self.where),
+                is_whole=math.prod(mesh.values()) > 1 and not sharded.splits(text),
             ),
             left_out=self._left_out(jaxpr),
         )
@@ -377,8 +386,8 @@ class JaxWorkload(Workload):
             )
         if self._mapper(jaxpr):
             sentences.append(
-                "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
-                "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
+                "Whether the cores of a mapped step agree on integers and single numbers of its state: its "
+                "arrays are judged by TPU245 and TPU246."
             )
         return " ".join(sentences)
 
@@ -444,6 +453,21 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
             "Say so, as in dry_run(step, arguments, batch_argnums=1)"
         )
     return {number for argument in alike for number in groups[argument]}
+
+
+def _of_their_length(jaxpr: Any, new: set[int], state: set[int]) -> set[int]:
+    """The numbers of arguments that hold an example in each row, as the new ones do, and are not new.
+
+    A step may take the whole data each time, and new noise for each of the examples. An array within a
+    structure may be a frozen parameter instead.
+    """
+    lengths = {jaxpr.invars[number].aval.shape[0] for number in new}
+    return {
+        number
+        for number, (name, variable) in enumerate(zip(_jax.names(jaxpr), jaxpr.invars, strict=True))
+        if len(lengths) == 1 and number not in state and not _is_key(variable.aval)
+        and variable.aval.shape[:1] == (*lengths,) and name.isidentifier()
+    }  # fmt: skip
 
 
 def _is_key(aval: Any) -> bool:

@@ -113,15 +113,22 @@ def comparison(
 def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
     """The numbers of the arguments of a step that the cores hold alike, each in an array of its own.
 
-    These are the state; and what flax.jax_utils.replicate and its like made, as a learning rate or the
-    weights of classes: its rows are the same. Of shapes, one number a core counts as such.
+    These are the state, but for random keys of which each core has its own; and what
+    flax.jax_utils.replicate and its like made, as a learning rate or the weights of classes: its rows are the
+    same. Of shapes, one number a core counts as such.
     """
     if not is_pmap:
         return set()
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, jaxpr.invars) or {}
     alike = {number for leaf, number in numbers.items() if _rows_are_alike(leaves[leaf])}
-    return alike | {argument for argument, _ in state}
+    held = {n for n, _ in state if not _holds_keys(jaxpr.invars[n].aval)}
+    return alike | held
+
+
+def _holds_keys(aval: Any) -> bool:
+    """Whether an array has a random key for each core, or the numbers of one."""
+    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape[1:] in ((2,), (4,)))
 
 
 def _rows_are_alike(value: Any) -> bool:

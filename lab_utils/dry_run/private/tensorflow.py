@@ -13,6 +13,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
+# First, since this sets how TensorFlow is loaded, and how much it logs.
+from lab_utils.estimator import tf, v1
+
+# isort: split
 from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
@@ -22,8 +26,6 @@ from tensorflow.python.ops import control_flow_util, resource_variables_toggle
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
 from tensorflow.python.util import nest
-
-from lab_utils.estimator import tf, v1
 
 # Attributes that TPUReplicateContext puts on each op of a replica's program.
 REPLICATE_ATTRIBUTE = "_tpu_replicate"

@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import attribute
+from lab_utils.dry_run.graphs import attribute, results_taken
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
@@ -147,6 +147,8 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
             continue
         if any(t.dtype == tf.complex128 for t in op.inputs):
             continue  # refused already (TPU203)
-        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
+        results, taken = list(op.outputs), results_taken(op)
+        results = results if taken is None else [results[number] for number in taken]
+        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in results):
             findings.append(finding("TPU208", place(op), op=op.type))
     yield from _beginnings(findings)
