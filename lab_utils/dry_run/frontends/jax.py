@@ -46,49 +46,28 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_BRANCH = (
-    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
-    "and flags as static arguments (static_argnames); keep NumPy out of the step; split only axes whose "
-    "size is a multiple of their mesh axis."
-)
-_MASK = (
-    "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
-    "jnp.mean; jnp.nonzero, jnp.unique and jnp.compress take size=."
-)
 _SIZED = (
     "compress",
     "extract",
 )  # functions of jax.numpy that JAX ends with an error about truth values
-_BLOCK = (
-    "Give each pl.BlockSpec a shape whose last two sizes are multiples of 8 and 128, or those of the whole "
-    "array: pad the array where they do not divide it."
-)
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
-_INSTEAD = {
-    "eig": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-    "schur": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-    "hessenberg": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-}
-_ON_THE_HOST = (
-    "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
-    "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
-)
+_SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
 
 class NotJax(CannotLower):
-    """The step raised while JAX traced or lowered it; `hint` is what to do first."""
+    """The step raised while JAX traced or lowered it; `case` says what to do, in the words of TPU343."""
 
-    def __init__(self, error: Exception, where: Place, hint: str = _BRANCH) -> None:
+    def __init__(self, error: Exception, where: Place, case: str, **facts: str) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
         super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
-        self.hint = hint
+        self.facts = {"case": case} | facts
 
     def finding(self) -> Finding:
         """TPU343, with JAX's own words."""
         message = str(self)
-        facts = {"reason": shortened(message), "hint": self.hint}
+        facts = {"reason": shortened(message)} | self.facts
         return finding("TPU343", self.where, message=message, **facts)
 
 
@@ -108,10 +87,7 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
-    _leak_fix = (
-        "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not "
-        "in a generator of random numbers. Draw them before jax.lax.cond, and hand them to the branches."
-    )
+    _leak = "leak"
 
     def __init__(
         self,
@@ -220,7 +196,7 @@ class JaxWorkload(Workload):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         if leaked := _jax.leak(traced):
             error, made_at = leaked
-            raise NotJax(error, made_at or self.where, self._leak_fix)
+            raise NotJax(error, made_at or self.where, self._leak)
         if not _jax.computes(traced.jaxpr.jaxpr):
             if jax_calls.loses_updates(step, call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
@@ -233,17 +209,16 @@ class JaxWorkload(Workload):
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
         if lacking := _NO_RULE.search(str(error)):
             name = lacking[1]
-            hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
-            hint = hint.replace(": Otherwise compute", ": compute")
-            return NotJax(error, self._line_of(name) or self.where, hint)
+            case = "symmetric" if name in _SYMMETRIC else "host"
+            return NotJax(error, self._line_of(name) or self.where, case, name=name)
         if "block shape" in str(error):
-            return NotJax(error, self.where, _BLOCK)
+            return NotJax(error, self.where, "block")
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
         boolean |= not called.isdisjoint(_SIZED)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
-        return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
+        return NotJax(error, self.where, "mask" if boolean else "branch", around=around)
 
     def _line_of(self, primitive: str) -> Place:
         """The first line of the step that uses a primitive; no place where it was not traced."""
@@ -295,7 +270,7 @@ class JaxWorkload(Workload):
         try:
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
         except sharded.IndivisibleAxis as error:
-            raise NotJax(error, self.where) from error
+            raise NotJax(error, self.where, "branch", around="") from error
         # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
         reused = state if self.is_pmap else set()
         per_core_batch = self.examples_a_step / math.prod(mesh.values())
