@@ -132,10 +132,8 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
         return
     _, allowed = next(iter(bad_types.values()))
     takes = ", ".join(name for name in allowed if name in _COMMON_TYPES)
-    hint = f"Cast to a type that it takes: {takes}."
-    yield finding(
-        "TPU203", place(op), message=message, op=op.type, types=" and ".join(bad_types), hint=hint
-    )
+    facts = {"op": op.type, "types": " and ".join(bad_types), "takes": takes}
+    yield finding("TPU203", place(op), message=message, **facts)
 
 
 @rule("TPU208", needs=("ops",))
