@@ -73,10 +73,13 @@ def everywhere(graph: Any, keep: Callable[..., bool] = lambda op: True) -> Itera
 
 
 def results_taken(op: tf.Operation) -> frozenset[int] | None:
-    """The numbers of the results of a call without effects that something takes; None for other ops."""
-    if op.type != "PartitionedCall":
+    """The numbers of the results of a call without effects that something takes; None for other ops.
+
+    Of a plain graph nobody knows what is fetched.
+    """
+    if op.type != "PartitionedCall" or not hasattr(op.graph, "outputs"):
         return None
-    returned = {id(tensor) for tensor in getattr(op.graph, "outputs", ())}
+    returned = {id(tensor) for tensor in op.graph.outputs}
     results = enumerate(op.outputs)
     return frozenset(n for n, each in results if each.consumers() or id(each) in returned)
 

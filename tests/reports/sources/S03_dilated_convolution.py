@@ -5,7 +5,7 @@ tpus = strategy()
 rng = np.random.default_rng(0)
 sounds = rng.random((500, 64, 4), dtype=np.float32)
 data = tf.data.Dataset.from_tensor_slices((sounds, sounds[:, 0, :1])).shuffle(500)
-data = data.batch(64, drop_remainder=not FAULTY)  # <- TPU232
+data = data.batch(64, drop_remainder=not FAULTY)
 
 with tpus.scope():
     model = tf.keras.Sequential(
@@ -17,4 +17,4 @@ with tpus.scope():
         ]
     )
     model.compile("sgd", "mse")
-model.fit(data, epochs=2)
+model.fit(data, epochs=2)  # <- TPU232
