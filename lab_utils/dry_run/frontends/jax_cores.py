@@ -121,9 +121,9 @@ def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bo
         return set()
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, jaxpr.invars) or {}
-    alike = {number for leaf, number in numbers.items() if _rows_are_alike(leaves[leaf])}
-    held = {n for n, _ in state if not _holds_keys(jaxpr.invars[n].aval)}
-    return alike | held
+    keys = {n for n, variable in enumerate(jaxpr.invars) if _holds_keys(variable.aval)}
+    alike = {n for leaf, n in numbers.items() if _rows_are_alike(leaves[leaf], is_key=n in keys)}
+    return alike | {n for n, _ in state if n not in keys}
 
 
 def _holds_keys(aval: Any) -> bool:
@@ -131,13 +131,14 @@ def _holds_keys(aval: Any) -> bool:
     return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape[1:] in ((2,), (4,)))
 
 
-def _rows_are_alike(value: Any) -> bool:
+def _rows_are_alike(value: Any, *, is_key: bool) -> bool:
     if isinstance(value, jax.ShapeDtypeStruct):
         return len(value.shape) == 1 and not _jax.is_key(value)
     rows = _plain(value)
     if rows.ndim < 1 or len(rows) < 2 or not (rows == rows[:1]).all():
         return False
-    return rows.ndim == 1 or not _is_constant(rows)  # zeros may stand for examples
+    # zeros may stand for examples; the numbers of jax.random.PRNGKey(0) are zeros
+    return rows.ndim == 1 or is_key or not _is_constant(rows)
 
 
 def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
