@@ -199,6 +199,7 @@ def test_a_program_is_judged_by_its_own_main(chosen_outside, tmp_path):
     status, told = in_a_process("", "-m", "lab_utils.dry_run", *options, **variables)
     told = on_one_line(told)
     assert status == 0, told
+    assert "asks JAX for the CPU" not in told, "it is the dry run that does"
     assert "Keras 3 on JAX; " in told and "Only the first training was judged" in told
     if not chosen_outside:
         assert "8 cores of v5e:2x4" in told and "compiled for the mesh batch=8" in told
