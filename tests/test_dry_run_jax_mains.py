@@ -262,10 +262,16 @@ def test_gradients_that_no_step_takes_are_said_with_their_line(run):
 
 def test_a_model_that_its_optimizer_holds_too_is_one_argument(run):
     """nnx.jit hands over once what two arguments share."""
+    from lab_utils.dry_run.frontends import jax_cores
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
     made = "wrt=nnx.Param)\n"
     program = run("nnx_trainer", made, f"{made}        self.optimizer.model = self.model\n")
     report = judged(program)
     assert report.stages[3].status == "done" and not report.findings, str(report)
+    workload = JaxWorkload(program.subject, program.data, TOPOLOGY)
+    with pytest.raises(jax_cores.Incomparable, match="share an object"):
+        workload.comparison(2)
 
 
 @pytest.mark.parametrize("name", ["jax_platforms", "jax_platform_name"])

@@ -65,6 +65,11 @@ def comparison(
     if share > 1:
         leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
         traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
+        if len(traced.jaxpr.jaxpr.invars) != len(numbers):  # as an optimizer that holds the model
+            raise Incomparable(
+                "its whole batch would take more than this machine should give, and a smaller one "
+                "cannot be made, since two of its arguments share an object"
+            )
     values = [leaves[n] for n in sorted(numbers, key=numbers.get)]
     has_values = not any(isinstance(value, jax.ShapeDtypeStruct) for value in values)
     has_values = has_values and not (
