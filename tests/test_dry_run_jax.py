@@ -136,6 +136,50 @@ def test_what_a_step_multiplies_is_told_as_it_is_written(step, wanted):
     assert [(*set(each.dtypes), each.precise, each.flops) for each in program.matmuls] == wanted
 
 
+def on_the_host(loss):
+    return jax.pure_callback(np.asarray, shape(), loss, vmap_method="expand_dims")
+
+
+def checked_by_equinox(loss):
+    return pytest.importorskip("equinox").error_if(loss, loss > 100, "the loss is large")
+
+
+HOST_CALLS = {
+    "a check in a branch": (lambda x: jax.lax.cond(x > 9, on_the_host, lambda y: y, x), "note"),
+    "Equinox's check": (checked_by_equinox, "note"),
+    "the same without a branch": (on_the_host, "warning"),
+    "a call in every branch": (
+        lambda x: jax.lax.cond(x > 9, on_the_host, lambda y: on_the_host(y) + 1, x),
+        "warning",
+    ),
+    "a branch by the platform": (
+        lambda x: jax.lax.platform_dependent(x, tpu=on_the_host, default=lambda y: y),
+        "warning",
+    ),
+    "a condition of each example": (
+        lambda x: jax.vmap(lambda y: jax.lax.cond(y > 9, on_the_host, lambda z: z, y))(
+            x * jnp.arange(3.0)
+        ).sum(),
+        "warning",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HOST_CALLS)
+def test_a_call_of_the_host_that_a_branch_may_spare_is_a_note(kind):
+    use, severity = HOST_CALLS[kind]
+
+    @jax.jit
+    def step(params, features, labels):
+        params, loss = descend(params, features, labels)
+        return params, use(loss)
+
+    findings, *_ = JaxWorkload(step, (PARAMS, *BATCH), "v5e:2x4").read([], 8)
+    told = {(each.rule, each.severity, "in a branch of" in each.why) for each in findings}
+    assert told == {("TPU241", severity, severity == "note")}
+    assert all("test_dry_run_jax.py" in each.where for each in findings)
+
+
 @pytest.mark.parametrize("precision", ["default", "highest"])
 def test_float32_is_a_note_unless_the_step_asks_for_more(precision, monkeypatch, jobs):  # noqa: F811
     pytest.importorskip("libtpu")

@@ -233,6 +233,21 @@ def test_a_step_is_not_carried_out_and_other_functions_are(run, capsys):
     assert target.data.pairs == {0: 0} and len(target.data.calls) == 2
 
 
+@pytest.mark.parametrize(
+    ("program", "may_come"),
+    [
+        (("plain_sgd",), 1),
+        (("plain_sgd", "range(200)", "range(2)"), 0),  # all its batches are seen
+        (("scan_alone",), 0),
+        (("scanned_epochs",), 0),  # the same data in each call
+    ],
+    ids=["a long loop", "two rounds", "a scan", "an epoch a call"],
+)
+def test_batches_that_come_after_the_recorded_calls_are_named_as_not_seen(program, may_come, run):
+    texts = run(*program).observed.not_checked
+    assert sum("shorter one at the end of an epoch" in text for text in texts) == may_come
+
+
 def test_steps_of_one_line_for_several_optimizers_are_several(run):
     (other,) = run("several_optimizers").observed.not_covered
     assert "several_optimizers.py:11" in other, "the step of the other one is not judged"

@@ -199,6 +199,7 @@ def test_a_program_is_judged_by_its_own_main(chosen_outside, tmp_path):
     status, told = in_a_process("", "-m", "lab_utils.dry_run", *options, **variables)
     told = on_one_line(told)
     assert status == 0, told
+    assert "asks JAX for the CPU" not in told, "it is the dry run that does"
     assert "Keras 3 on JAX; " in told and "Only the first training was judged" in told
     if not chosen_outside:
         assert "8 cores of v5e:2x4" in told and "compiled for the mesh batch=8" in told
@@ -255,9 +256,19 @@ def test_what_keras_does_not_compile_is_not_said_to_stop_fit(tmp_path):
     """Random numbers without a seed cannot be traced, and need not be where Keras runs op by op."""
     path = tmp_path / "train.py"
     path.write_text(HEAD + OP_BY_OP)
-    options = ["--main", str(path), "--topology", "v5e:2x4", "--stages", "read", "--no_cache"]
+    options = [
+        "--main",
+        str(path),
+        "--topology",
+        "v5e:2x4",
+        "--stages",
+        "read,compile",
+        "--no_cache",
+    ]
     status, told = in_a_process("", "-m", "lab_utils.dry_run", *options)
     told = on_one_line(told)
+    line = f"train.py:{(HEAD + OP_BY_OP).partition('keras.random')[0].count(chr(10)) + 1}, in call"
+    assert line in told.partition("NOT CHECKED")[2], "what stops it once Keras compiles it"
     assert status == 1 and "TPU256" in told and "TPU343" not in told, told
 
 

@@ -30,7 +30,7 @@ _OTHER_BACKEND = (
 def without_training(cores: int, note: Note) -> Iterator[None]:
     """Context manager: TPUStrategy has `cores` replicas.
 
-    Its run and a model's fit do no more than to call `note`; where Keras is on JAX, JAX has `cores` devices.
+    Its run and a model's fit do no more than to call `note`.
     Under version 1 behaviour fit raises CannotJudge, and so does that of Keras 3 on PyTorch.
     """
     backend = os.environ.get("KERAS_BACKEND")
@@ -46,7 +46,7 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
         def imported(keras: ModuleType) -> None:
             replace(keras.Model, keras)
             if keras.backend.backend() == "jax":
-                keras_jax_runs.prepare(keras, cores, stack)
+                keras_jax_runs.prepare(keras, stack)
             else:
                 keras_lines.note(keras, stack)
 

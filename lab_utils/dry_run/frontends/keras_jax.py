@@ -276,7 +276,8 @@ class KerasJaxWorkload(JaxWorkload):
     def _refusal(self, error: Exception) -> CannotLower:
         if self.model.run_eagerly or not self.model.jit_compile:  # TPU256
             text = f"Keras runs this step op by op, and JAX cannot trace it as one: {error}"
-            return CannotLower(_OF_JAX.sub("", text), where=self.where, only_here=True)
+            where = place(error) or self.where
+            return CannotLower(_OF_JAX.sub("", text), where=where, only_here=True)
         return self._of_program(error)
 
     def _of_program(self, error: Exception) -> CannotLower:

@@ -1,4 +1,4 @@
-"""What a program of Keras on JAX meets on its way to fit: as many devices as the topology has cores."""
+"""What a program of Keras on JAX meets on its way to fit; jax_runs.stand_in gives it its devices."""
 
 import contextlib
 import types
@@ -7,18 +7,10 @@ from typing import Any
 from lab_utils.dry_run.frontends import keras_lines
 
 
-def prepare(keras: types.ModuleType, cores: int, stack: contextlib.ExitStack) -> None:
-    """Until `stack` is left, a variable has one copy, and the lines of layers and layouts are noted.
-
-    JAX gets `cores` virtual devices of the CPU, if it has not started with those that it has.
-    """
-    import jax
-
+def prepare(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
+    """Until `stack` is left, a variable has one copy, and the lines of layers and layouts are noted."""
     from lab_utils.dry_run.private import keras as _keras
 
-    with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_platforms", "cpu")
-        jax.config.update("jax_num_cpu_devices", cores)
     stack.enter_context(_keras.one_copy())
     keras_lines.note(keras, stack)
 

@@ -145,6 +145,11 @@ def _jax_met(
     """
 
     def end(step: jax_runs.Step) -> NoReturn:
+        if step.new:  # a batch comes with each call
+            calls.not_checked.append(
+                "A batch of another size in later calls, such as a shorter one at the end of an epoch: JAX "
+                "compiles the step again for it, and it must still divide by the cores that share it."
+            )
         raise Enough(
             f"it was stopped at {counted(len(step.calls), 'call')} of {step}, none of them carried out"
         )

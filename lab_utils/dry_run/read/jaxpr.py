@@ -121,12 +121,32 @@ def _is_wide(aval: Any) -> bool:
 
 def _callbacks(jaxpr: Any, where: Place) -> list[Finding]:
     """TPU241 at each line that calls Python on the host; at the step's where only a library does."""
-    places = {
-        (_tracing.place(equation) or where, equation.primitive.name): None
-        for equation in equations(jaxpr)
-        if _tracing.is_callback(equation)
-    }
-    return [finding("TPU241", place, callback=name) for place, name in places]
+    lines: dict[tuple[Place, str], bool] = {}  # whether each step calls it
+    for equation, always in _host_calls(jaxpr):
+        line = _tracing.place(equation) or where, equation.primitive.name
+        lines[line] = always or lines.get(line, False)
+    return [
+        finding(
+            "TPU241", place, note=not always, case="step" if always else "branch", callback=name
+        )
+        for (place, name), always in lines.items()
+    ]
+
+
+def _host_calls(jaxpr: Any, always: bool = True) -> Iterator[tuple[Any, bool]]:
+    """The equations that call Python on the host, and whether no branch can spare a step the call."""
+    for equation in jaxpr.eqns:
+        if _tracing.is_callback(equation):
+            yield equation, always
+        bodies = list(inner(equation))
+        may_spare = _is_branching(equation) and not all(map(callbacks, bodies))
+        for body in bodies:
+            yield from _host_calls(body, always and not may_spare)
+
+
+def _is_branching(equation: Any) -> bool:
+    """Whether a value decides in each step what is computed; with jax.lax.platform_dependent none does."""
+    return equation.primitive.name == "cond" and not equation.params.get("branches_platforms")
 
 
 def _constants(traced: Any, where: Place) -> list[Finding]:
