@@ -309,6 +309,10 @@ ANSWERS |= {
             "max_to_keep of the Saver was set, and is not any more",
         ),
         Wrong(
+            rewritten("films", ("tf.train.Saver(max_to_keep=3)", "tf.train.Saver()")),
+            "max_to_keep of the Saver was set, and is not any more",
+        ),
+        Wrong(
             rewritten("films", ("        save_checkpoints_steps=400,\n", "")),
             "save_checkpoints_steps of RunConfig was set",
         ),

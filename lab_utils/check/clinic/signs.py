@@ -29,6 +29,7 @@ _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
 _STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_KEPT = 5  # checkpoints, by a Saver that is told no number
 _NEW = "the new value of"
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
@@ -231,7 +232,8 @@ def _settings(port: Port, spec: Any) -> dict[str, Any]:
         default = tpu.TPUConfig().iterations_per_loop
         found[_LOOP] = None if loop == default else loop
         found[_TRAIN_SIZE] = settings(port.estimator).train_batch_size
-    found["max_to_keep of the Saver"] = saver and saver.saver_def.max_to_keep
+    kept = saver.saver_def.max_to_keep if saver else _KEPT
+    found["max_to_keep of the Saver"] = None if kept == _KEPT else kept
     return {name: value for name, value in found.items() if value is not None}
 
 
