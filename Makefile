@@ -85,15 +85,17 @@ instructor: $(READY)
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
 # The wheel's checks compare with the solutions; SOLUTIONS=none takes them out, for an examination.
-HANDOUT ?= out/handout
 SOLUTIONS ?= all
+HANDOUT ?= out/handout$(if $(filter none,$(SOLUTIONS)),_exam)
 handout: $(READY)
-	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
-	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
 	@test "$(SOLUTIONS)" = all -o "$(SOLUTIONS)" = none || { echo "SOLUTIONS is all or none, not '$(SOLUTIONS)'"; exit 1; }
-	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT)"/*.whl
-	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT)"
-	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
+	@rm -rf "$(HANDOUT).part" && mkdir -p "$(HANDOUT).part"
+	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT).part" && rm -f "$(HANDOUT).part/.gitignore"
+	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT).part"/*.whl
+	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT).part"
+	@sed -i 's#](../labs/#](#g' "$(HANDOUT).part"/*.ipynb
+	@sed -i 's#](../../labs/#](#g' "$(HANDOUT).part/START.md"
+	@rm -rf "$(HANDOUT)" && mv "$(HANDOUT).part" "$(HANDOUT)"
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"
 
@@ -109,12 +111,12 @@ test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
 		WHOLE_LABS=1 $(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done
-	@for pair in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0"; do \
-		set -- $$pair; \
+	@for versions in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0 protobuf==7.36.2"; do \
+		set -- $$versions; \
 		echo "== TensorFlow $$1"; \
 		$(MAKE) --no-print-directory setup VENV=.venv-tf$$1 || exit 1; \
 		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
-			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
+			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 $$3 || exit 1; \
 		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
 	@for version in 3.12 3.13; do \
 		echo "== the newest JAX and TPU compiler on Python $$version"; \

@@ -10,6 +10,7 @@ from rules.judging import jobs  # noqa: F401
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import choose, compare_topologies, largest_batch
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory
 from lab_utils.dry_run.report import words
@@ -54,8 +55,19 @@ def test_hours_are_an_interval_and_only_where_a_training_was_published():
     low, high = words.times_of_estimates()
     assert trial("v2:2x2", 0.36).hours(1000) == pytest.approx((0.1 * low, 0.1 * high))
     assert trial("v5p:2x2x1", 0.36).hours(1000) is None
-    shown = str(table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000))
-    assert "hours for 1,000 steps" in shown and "No hours for v5p: no training on it" in shown
+    shown = table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000)
+    assert "hours for 1,000 steps" in shown.table()[0]
+    assert "No hours for v5p: no training on it" in str(shown)
+
+
+def test_a_terminal_s_columns_are_no_wider_than_they_must_be():
+    row = trial("v2:2x2", 0.36, price=4.0)
+    shown = table([row], steps=100_000, currency="USD")
+    lines = str(shown).splitlines()
+    (last,) = (number for number, line in enumerate(lines) if line.startswith("v2:2x2  "))
+    assert max(map(len, lines[last - 2 : last + 1])) < 120  # of 146 in one line
+    told = " ".join(lines[last - 2 : last]).split()
+    assert sorted(told) == sorted(" ".join(shown.table()[0]).split())
 
 
 def test_of_steps_shorter_than_the_hosts_work_there_are_no_hours():
@@ -77,7 +89,7 @@ def test_money_is_that_of_the_hours():
         [0.4 * low, 0.4 * high], rel=0.01
     )
     # Eight cores do eight times as much as one, for four times the money.
-    assert "The least money for an example asks v2:2x2" in shown.sentence
+    assert "v2:2x2 costs least per example:" in shown.sentence
 
 
 def test_why_there_is_no_time_stands_below_the_table():
@@ -154,25 +166,30 @@ def test_the_search_stays_below_a_batch_at_which_the_compiler_ended():
 
 
 @pytest.mark.parametrize(
-    ("last", "why"),
+    ("last", "limit", "why"),
     [
         (
             "import os; os.kill(os.getpid(), 11)",
+            None,
             "not judged: the TPU compiler itself ended (the process that runs JAX was ended by signal 11)",
         ),
-        ("raise MemoryError", "not judged: no room here (MemoryError): close other programs"),
+        ("raise MemoryError", None, "not judged: no room here (MemoryError): close other programs"),
+        ("import time; time.sleep(3600)", 0.1, "not judged: not compiled within 0.1 s."),
     ],
 )
-def test_a_compiler_that_dies_says_nothing_of_the_batch(
-    last, why, own_cache, monkeypatch, tmp_path
+def test_a_compiler_without_an_answer_says_nothing_of_the_batch(
+    last, limit, why, own_cache, monkeypatch, tmp_path
 ):
     (tmp_path / "dying.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "dying")
     monkeypatch.setattr(choose, "COMPILATIONS", 2)
-    shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)
+    port, data = make(dense, batch=64), reader((ROWS, CLASSES))
+    shown = largest_batch(port, data, limit=limit, progress=False)
     assert [(each.batch, each.is_judged) for each in shown.trials] == [(4, False), (8, False)]
     assert shown.best is None and why in str(shown) and "does not fit" not in str(shown)
+    (slice_,) = compare_topologies(port, data, ["v2:2x2"], limit=limit, progress=False).trials
+    assert not slice_.is_judged and slice_.why.startswith(why.rstrip("."))
 
 
 def test_a_step_that_fits_with_no_batch_has_no_best():
@@ -195,6 +212,28 @@ def test_the_same_training_on_several_slices(jobs):  # noqa: F811
     assert "cannot be split over 128 cores" in too_many.why
     assert (first.price, chip.price) == (None, 2.0)
     assert "TPUEstimator is known to run on v2 and v3" in str(shown) and "made up" in str(shown)
+
+
+@needs_libtpu
+def test_what_a_jax_step_s_arguments_are_can_be_said(jobs):  # noqa: F811
+    """Of four rows and 64 examples, the shapes do not tell which is the batch."""
+    jax = pytest.importorskip("jax")
+
+    @jax.jit
+    def step(weights, table, examples):
+        def loss(weights):
+            return ((examples @ weights) ** 2).mean() + table.sum()
+
+        return weights - 0.1 * jax.grad(loss)(weights)
+
+    shapes = (8, 8), (4, 8), (64, 8)
+    arguments = tuple(jax.ShapeDtypeStruct(sizes, "float32") for sizes in shapes)
+    (unknown,) = compare_topologies(step, arguments, ["v5e:1x1"], progress=False).trials
+    assert "batch_argnums=1" in unknown.why
+    (told,) = compare_topologies(
+        step, arguments, ["v5e:1x1"], batch_argnums=2, state_argnums=0, progress=False
+    ).trials
+    assert told.batch == 64 and told.seconds
 
 
 @needs_libtpu
@@ -228,6 +267,21 @@ def test_flags_that_make_no_sense_together_are_refused(words, told, capsys):
 
 
 def test_all_are_what_people_can_get():
-    flags = command.parsed(["a:b", "--topology", "all"])
+    flags = command.parsed(["a:b", "--topology", "all", "--limit", "9"])
     assert flags.compares and flags.topologies == list(chips.POPULAR)
     assert not command.parsed(["a:b"]).compares
+
+
+def test_a_program_is_run_with_the_devices_of_the_largest_slice(monkeypatch):
+    """jax.pmap keeps to the devices that the program had: with one, no slice of eight was judged."""
+    asked = []
+
+    def load_main(name, arguments, cores, step):
+        asked.append(cores)
+        raise CannotJudge("that was all")
+
+    monkeypatch.setattr(command, "load_main", load_main)
+    for topologies in (["v5e:1x1", "v6e:2x4", "v5p:2x2x1"], ["v5p:2x2x1"], []):
+        words = [word for topology in topologies for word in ("--topology", topology)]
+        assert command.main(["--main", "train.py", *words]) == 2
+    assert asked == [8, 4, chips.DEFAULT_CORES]

@@ -46,6 +46,10 @@ def test_a_name_that_is_gone_is_named_at_its_line(tmp_path):
         ("tpu.TPUEstimator", "estimator.tpu.TPUEstimator"),
         ("tpu.python.tpu.tpu_config.TPUConfig", "estimator.tpu.TPUConfig"),
         ("framework.nest", "nest"),
+        (
+            "lookup.index_table_from_tensor",
+            "lab_utils.port.contrib.stand_ins.index_table_from_tensor",
+        ),
         ("summary.scalar", "tensorflow.python.ops.summary_ops_v2.scalar"),
         # Of Colab's notebooks with TPUEstimator, which no other line stops.
         ("cloud.configure_gcs", "lab_utils.port.contrib.stand_ins.configure_gcs"),
@@ -99,6 +103,24 @@ def test_gradients_are_clipped_by_their_global_norm_where_they_are_applied():
         session.run(train)
         moved = session.run(weights)
     np.testing.assert_allclose(moved, [[-0.3, 0], [0, -0.4]], rtol=1e-5)
+
+
+def test_strings_have_their_numbers_in_a_table():
+    with v1.Graph().as_default(), v1.Session() as session:
+        table = stand_ins.index_table_from_tensor(mapping=["a", "b"])
+        session.run(v1.tables_initializer())
+        assert session.run(table.lookup(v1.constant(["b", "c"]))).tolist() == [1, -1]
+
+
+def test_weights_decay_apart_from_adam():
+    with v1.Graph().as_default(), v1.Session() as session:
+        weights = v1.get_variable("w", initializer=np.array([2.0, -4.0], np.float32))
+        optimizer = stand_ins.AdamWOptimizer(0.25, learning_rate=0.1)
+        step = optimizer.apply_gradients([(np.array([1.0, -1.0], np.float32), weights)])
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+        # Adam's first step is the learning rate in the gradient's direction.
+        assert np.allclose(session.run(weights), [2.0 * 0.75 - 0.1, -4.0 * 0.75 + 0.1], atol=1e-5)
 
 
 def test_hyperparameters():

@@ -73,3 +73,4 @@ def test_a_killed_job_goes_on_and_its_model_is_served(folder):
     """The third demo serves the model of the second."""
     type_in(folder, SECTIONS["2"])
     type_in(folder, SECTIONS["3"])
+    type_in(folder, SECTIONS["2"])  # rehearsed on the day before, and shown again

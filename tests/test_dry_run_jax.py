@@ -251,8 +251,10 @@ def test_a_shard_map_is_not_resized():
         in_specs=PartitionSpec("data"),
         out_specs=PartitionSpec(),
     )
-    with pytest.raises(InputUnfit, match="jax_num_cpu_devices.*shard_map"):
-        JaxWorkload(jax.jit(step), shape(64, 8), "v5e:2x4").lower(8)
+    here = jax.device_count()
+    for cores, remedy in (here, f"mesh of all {here} devices"), (2 * here, "jax_num_cpu_devices"):
+        with pytest.raises(InputUnfit, match=f"{remedy}.*shard_map"):
+            JaxWorkload(jax.jit(step), shape(64, 8), f"v5e:{cores // 4}x4").lower(cores)
     assert JaxWorkload(jax.jit(step), shape(64, 8), "v5e:1x1").lower(1).partition.cores == 1
 
 

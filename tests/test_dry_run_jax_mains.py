@@ -36,6 +36,8 @@ JUDGED = {
     "scan_alone": ("roll", 2, 500),
     "ahead_of_time": ("improve", 2, 96),
     "several_optimizers": ("step", 2, 64),
+    "nnx_whole_data": ("fit", 14, 96),
+    "mutable_refs": ("improve", 2, 64),
 }
 
 
@@ -158,10 +160,17 @@ FAULTS = {
         NNX.replace("@nnx.jit", "@jax.jit").replace("    return loss\n", ""),
         "TPU408",
     ),
+    "one key for all cores": (
+        "pmap_flax",
+        "jax.random.split(rng, jax.local_device_count())",
+        "jax_utils.replicate(rng)",
+        "TPU258",
+    ),
     "no update": ("trainer_method", "self.rate * grads", "0 * grads", "TPU408"),
 }
 # The line where it is not the first that is planted.
 LINES = {"joined twice": "grads = jax.lax.pmean(grads, 'data')", "a sum": JOIN}
+LINES["one key for all cores"] = "kept = jax.random.bernoulli("
 # Named at the def, or its first decorator, as the whole step is at fault.
 OF_THE_STEP = ("TPU243", "TPU244", "TPU245", "TPU402", "TPU408")
 
@@ -181,10 +190,10 @@ def test_a_planted_fault_is_named_with_its_line(fault, run):
 
 
 MAPPED = ("pmap_flax", "shard_map_sgd")
-SPLIT = ("explicit_axes", "constrained")  # by XLA
+SPLIT = ("explicit_axes", "constrained", "mutable_refs")  # by XLA
 
 
-@pytest.mark.parametrize("name", [*MAPPED, *SPLIT, "linen_state", "accumulated"])
+@pytest.mark.parametrize("name", [*MAPPED, *SPLIT, "linen_state", "accumulated", "nnx_whole_data"])
 def test_a_right_program_runs_on_virtual_cores_without_a_finding(name, run):
     report = judged(run(name))
     assert report.ready and not report.findings, str(report)
@@ -242,6 +251,44 @@ def test_a_model_that_its_optimizer_holds_too_is_one_argument(run):
     program = run("nnx_trainer", made, f"{made}        self.optimizer.model = self.model\n")
     report = judged(program)
     assert report.stages[3].status == "done" and not report.findings, str(report)
+
+
+@pytest.mark.parametrize("name", ["jax_platforms", "jax_platform_name"])
+def test_a_program_that_asks_for_the_cpu_hears_so(name, run):
+    def said(platform):
+        asks = f"    jax.config.update({name!r}, {platform!r})\n    params"
+        return [
+            text
+            for text in run("plain_sgd", "    params", asks).observed.not_checked
+            if "CPU" in text
+        ]
+
+    (told,) = said("cpu")
+    assert "plain_sgd.py:" in told and "judged as if it asked for the TPU" in told
+    assert not said("tpu,cpu")
+
+
+def test_a_mesh_of_fewer_devices_than_there_are_is_said(run):
+    report = judged(run("shard_map_sgd", "jax.devices())", "jax.devices()[:1])"))
+    (failed,) = (stage for stage in report.stages if stage.status == "failed")
+    assert f"make the mesh of all {jax.device_count()} devices" in failed.detail
+
+
+def test_a_function_that_takes_a_random_key_raises_its_own_error(run):
+    Path("draws.py").write_text(
+        "import jax\n"
+        "take = jax.jit(lambda key, n: jax.random.normal(key, (9,))[:n])\n"
+        "take(jax.random.key(0), 5)\n"
+    )
+    with pytest.raises(CannotJudge, match="static integers.*\\n.*draws.py:2"):
+        load_main("draws.py", [], jax.device_count())
+
+
+def test_frozen_weights_are_no_examples_though_one_axis_is_as_long(run):
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    target = run("nnx_whole_data")
+    assert len(JaxWorkload(target.subject, target.data, TOPOLOGY).batch) == 2, "rows and noise"
 
 
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):

@@ -261,6 +261,33 @@ def test_what_keras_does_not_compile_is_not_said_to_stop_fit(tmp_path):
     assert status == 1 and "TPU256" in told and "TPU343" not in told, told
 
 
+OLDER = {
+    "model.trainable_variables": """
+import jax, keras
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+jax.jit(lambda variables: variables[0] + 1)(model.trainable_variables)
+""",
+    "keras.ops": """
+import keras, tensorflow as tf
+inputs = keras.Input((8,))
+class Noise(keras.layers.Layer):
+    def call(self, x):
+        return x + tf.random.normal(tf.shape(x))
+Noise()(inputs)
+""",
+}
+
+
+@pytest.mark.parametrize("remedy", OLDER)
+def test_what_older_programs_of_keras_do_is_said_with_the_remedy(remedy, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + OLDER[remedy])
+    status, told = in_a_process("", "-m", "lab_utils.dry_run", "--main", str(path))
+    told = on_one_line(told)
+    assert status == 2 and f"train.py:{len(OLDER[remedy].splitlines()) + 2}" in told, told
+    assert remedy in told.rpartition("train.py:")[2], told
+
+
 def test_what_fit_takes_is_read_as_fit_reads_it():
     status, told = in_a_process(DATA, KERAS_BACKEND="jax")
     told = re.sub(r"measured for [\d.]+ \w+", "measured", told)

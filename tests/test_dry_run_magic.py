@@ -9,6 +9,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from lab_utils.dry_run import load_ipython_extension, magic
 
 PAGE = '<html><body class="lu-page"><div>the report</div></body></html>'
+WRITES = f"""
+import sys
+print("at work", file=sys.stderr)
+with open(sys.argv[sys.argv.index("--html") + 1], "w") as page:
+    page.write({PAGE!r})
+sys.exit(1)
+"""
 
 
 @pytest.mark.parametrize(
@@ -36,9 +43,7 @@ def answering(monkeypatch, code):
 
 
 def test_the_report_is_shown_without_the_page_around_it(monkeypatch, capsys):
-    answering(
-        monkeypatch, f"import sys; print('at work', file=sys.stderr); print({PAGE!r}); sys.exit(1)"
-    )
+    answering(monkeypatch, WRITES)
     shell = InteractiveShell()
     load_ipython_extension(shell)
     shown = shell.run_line_magic("dry_run", "train.py")

@@ -218,6 +218,35 @@ def test_a_fault_is_named_at_its_line_as_seen_from_where_the_command_started(fir
     assert "train, eval, predict, serving" in out
 
 
+def test_a_constructor_of_another_file_is_blamed_at_the_line_that_made_this_estimator(tmp_path):
+    """The file of model_fn makes another Estimator, which the program does not use."""
+    (tmp_path / "net.py").write_text(MODEL.replace("OPTIMIZER", RIGHT) + PORT)
+    (tmp_path / "train.py").write_text(
+        "import net\nfrom net import tf\n"
+        "config = tf.estimator.tpu.RunConfig(model_dir='model')\n"
+        "port = tf.estimator.tpu.TPUEstimator(\n    net.model_fn, config=config, train_batch_size=64)\n"
+        "port.train(net.input_fn, max_steps=100)\n"
+        "port.predict(lambda params: net.input_fn(params, False))\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 1 and re.search(r"TPU107.*\n +where +train\.py:4", ran.stdout), (
+        ran.stdout + ran.stderr
+    )
+
+
+def test_old_names_of_numpy_are_given_and_told(tmp_path):
+    """As mean encoders and callbacks of 2021 use them; model_fn does so when it is called."""
+    text = MODEL.replace("OPTIMIZER", RIGHT) + PORT
+    (tmp_path / "train.py").write_text(
+        text.replace("def model_fn", "import numpy as np\n\n\ndef model_fn", 1)
+        + "best, size = -np.Inf, np.product([2, 3])\n"
+        + "port()[0].train(input_fn, max_steps=100)\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", *CHEAP)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "NumPy 2: it has no np.Inf, np.product" in " ".join(ran.stdout.split())
+
+
 def test_a_config_of_another_file_is_blamed_at_its_own_line(tmp_path):
     config = PORT[PORT.index("tf.estimator.tpu.RunConfig") : PORT.index("    estimator =")].rstrip()
     module = f"import tensorflow.compat.v1 as tf\ndef config():\n    return {config}\n"
@@ -395,6 +424,7 @@ train(iter(data), tf.constant(5))
 DATASET = "data = strategy.experimental_distribute_dataset(data.batch(BATCH))"
 FUNCTION = """data = strategy.distribute_datasets_from_function(
     lambda context: data.batch(context.get_per_replica_batch_size(BATCH), drop_remainder=True))"""
+SHORT = FUNCTION.replace(", drop_remainder=True", "")
 AVERAGE = "tf.nn.compute_average_loss(loss, global_batch_size=BATCH)"
 
 
@@ -412,6 +442,54 @@ def test_a_loop_of_ones_own_is_run_up_to_its_first_step(distributed, part, line,
     status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read,run")
     assert "train.py called strategy.run(step)." in said and status == bool(line), said
     assert ("TPU403" in said and line in said) if line else "TPU4" not in said, said
+
+
+def test_batches_of_a_function_may_end_in_a_shorter_one(judged):
+    text = OWN_LOOP.replace("DISTRIBUTED", SHORT).replace("PART", AVERAGE)
+    status, said = judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")
+    assert status == 0 and "NOTE TPU232" in said and "batches of 32 " in said, said
+    text = OWN_LOOP.replace("DISTRIBUTED", FUNCTION).replace("PART", AVERAGE)
+    assert "TPU232" not in judged(IN_COLAB + text, "--main", "train.py", "--stages", "read")[1]
+
+
+@pytest.mark.parametrize(("scope", "status"), [("strategy.scope()", 0), ("open(__file__)", 1)])
+def test_variables_of_mixed_precision_are_those_of_the_scope(scope, status, tmp_path):
+    """Keras puts a variable of its own around each where the policy is mixed_bfloat16."""
+    (tmp_path / "train.py").write_text(
+        IN_COLAB[: IN_COLAB.index("with ")]
+        + "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')\n"
+        + f"with {scope}:\n    part = tf.keras.layers.Dense(3)\n    part.build([None, 5])\n"
+        + "with strategy.scope():\n"
+        + "    model = tf.keras.Sequential([tf.keras.Input([5]), part, tf.keras.layers.Dense(2)])\n"
+        + "    model.compile('adam', 'mse')\nmodel.fit(data, epochs=2)\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", "--stages", "read", "--no_cache")
+    assert ran.returncode == status and ("TPU230" in ran.stdout) == bool(status), ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        (
+            "tf_op_layer_rows",
+            2,
+            "cannot be checked here: .*'tf_op_layer_rows'.*at train.py",
+        ),
+        ("rows", 1, r"TPU199 .* where train\.py:\d+: `model.fit\(data, epochs=2\)`"),
+    ],
+)
+def test_an_error_of_keras_is_told_at_the_line_of_fit(name, status, said, judged):
+    """Keras up to 2.3 gave outputs that an op computes a name of their own."""
+    start = IN_COLAB[: IN_COLAB.index("data = ")]
+    model = (
+        "rows = tf.zeros([64, 5])\n"
+        f"data = tf.data.Dataset.from_tensors((rows, {{'{name}': rows[:, 0]}})).repeat(9)\n"
+        "inputs = tf.keras.Input([5])\n"
+        f"model = tf.keras.Model(inputs, [tf.squeeze(inputs[:, :1], -1)])\n"
+        f"model.compile('sgd', {{'{name}': 'mse'}})\nmodel.fit(data, epochs=2)\n"
+    )
+    ended, out = judged(start + model, "--main", "train.py", "--stages", "read")
+    assert ended == status and re.search(said, " ".join(out.split())), out
 
 
 def test_an_op_that_goes_to_the_host_is_a_note(judged, monkeypatch):
@@ -452,6 +530,9 @@ KERAS_1 = """
         ("raise ValueError('\\x1b[1mno \\x1b[38;5;34mrow\\x1b[0m')", r"^ValueError: no row\n  at train.py:1"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*hand the step"),
+        # A TPU takes the tensors of a call: Hugging Face's TFTrainer gave its step the optimizer.
+        (IN_COLAB + "strategy.run(lambda rate, y: y, (tf.keras.optimizers.SGD(), 1.0))",
+         "strategy.run at train.py:16 is given an object of class SGD .*makes a tensor of each"),
         ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
          "estimator.export_saved_model('x', lambda: None)", "it only exports a model"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
@@ -462,7 +543,11 @@ KERAS_1 = """
         ("import os\nos.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')",
          r"starts `python.* \(train.py:2\)"),
         # Gaps between versions, and what was made for another TensorFlow: XLNet has such a copy.
-        ("import numpy as np\nbest = -np.Inf", r"cannot be checked here: .*np.inf.*nothing of the port"),
+        ("import numpy as np\nnp.asfarray([1])", r"cannot be checked here: .*asfarray.*nothing of the port"),
+        ("import tensorflow as tf\ntf.keras.optimizers.SGD(0.1, decay=1e-5)",
+         r"cannot be checked here: decay is deprecated .*nothing of the port"),
+        ("from keras.src.engine import keras_tensor",
+         r"cannot be checked here: No module named 'keras.src.engine'.*nothing of the port"),
         ("import types\npd = types.ModuleType('pandas')\npd.np",
          r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",

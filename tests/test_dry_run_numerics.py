@@ -102,7 +102,7 @@ def test_a_matmul_in_a_loop_is_rounded():
 def test_another_order_keeps_examples_and_labels_together():
     features = np.arange(24).reshape(3, 2, 4)
     batches = [[feature, feature * 10] for feature in features]
-    dealt = numerics._in_another_order(batches)
+    dealt = numerics.in_another_order(batches)
     assert [batch[0].shape for batch in dealt] == [(2, 4)] * 3
     assert all((batch[0] * 10 == batch[1]).all() for batch in dealt)
     assert sorted(np.ravel([batch[0] for batch in dealt])) == list(range(24))

@@ -258,6 +258,29 @@ def test_rules_that_input_fn_keeps_from_being_read_are_named():
     assert judged(BATCHES, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)[1] == []
 
 
+def test_what_a_function_computes_for_nobody_is_no_finding():
+    """The gradient of float64 labels, where the loss is a function of its own; of weights it is one."""
+    weights = tf.Variable(tf.ones([4, 8]))
+
+    @tf.function
+    def cost(labels, logits):
+        return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels, logits))
+
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = cost(y, tf.matmul(x, tf.cast(weights, x.dtype)))
+        weights.assign_sub(tape.gradient(loss, weights))
+        return loss
+
+    def found(kind):
+        batch = np.ones([8, 4], kind), np.eye(8)
+        return [
+            item.rule for item in dry_run(step, batch, stages=["read"], progress=False).findings
+        ]
+
+    assert found(np.float32) == [] and set(found(np.float64)) == {"TPU208"}
+
+
 def test_rules_that_other_programs_go_without():
     batch = np.ones([8, 4], np.float32), np.ones([8], np.float32)
 

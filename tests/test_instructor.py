@@ -130,12 +130,14 @@ def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
 
 
 def test_the_questions_before_and_after_are_those_of_the_labs():
-    page = html.unescape(guide.texts(ROOT)["questions.html"])
+    pages = guide.texts(ROOT)
+    page, answers = (html.unescape(pages[name]) for name in ("questions.html", "guide.html"))
     groups = plans.read(ROOT)["questions"]
     for lab, number in [pair for group in groups for pair in group["ask"]]:
         question = quiz.questions(ROOT)[f"{lab:02d}"][number - 1]
         right = question["right"][0]
-        assert page.count(f"☐ {right}<") == 1 and f"<li>{right}</li>" in page
+        assert page.count(f"☐ {right}<") == 1 and f"<li>{right}</li>" in answers
+        assert f"<li>{right}</li>" not in page  # learners get that page
         assert all(f"☐ {wrong[0]}<" in page for wrong in question["wrong"])
 
 

@@ -197,6 +197,10 @@ def test_a_lab_without_its_package_skips_its_cells_until_that_is_installed(monke
         assert capsys.readouterr().out == "Skipped: jax is not installed here.\n", cell
     for cell in ("%pip install jax", "!pip install jax", 'from a import ready\nready("jax")'):
         assert "Skipped" not in shell.transform_cell(cell), cell
+    setup._skip_without(())  # what needs it is over
+    assert shell.transform_cell("import math") == "import math\n"
+    setup._skip_without(("jax",))
+    assert len(shell.cleanup_transforms) == before + 1 and "Skipped" in shell.transform_cell("1")
     here["jax"] = "0.10.2"
     assert shell.transform_cell("import jax") == "import jax\n"
     for machine, way in (("arm64", "so use Colab"), ("x86_64", "run `%pip install libtpu`")):

@@ -23,6 +23,7 @@ from lab_utils.check.same import a
 from lab_utils.check.tools import expect, failure
 from lab_utils.common import files
 
+AS_IT_WAS = "The program is as it was. Edit its cell, then run the cell, which writes the file."
 _PROGRAM = re.compile(r"^# PROGRAM: (\w+)$", re.M)
 _REASONS = re.compile(r"^# REASONS: (\w+)$", re.M)
 _FILE = re.compile(r"\A%%writefile (\S+)\n(.*)\Z", re.S)

@@ -20,8 +20,8 @@ _WHOLE_WORDS = (
 def ready(*packages: str) -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
 
-    Without one of `packages`, the lab cannot be worked on: then the cells after this one say that they are
-    skipped, until it is installed.
+    The cells after this one need `packages`: without one of them they say that they are skipped, until it is
+    installed, or until a later call names others, or none.
 
     Where TensorFlow, Keras 2 beside it or Apache Beam is missing, it is installed first.
 
@@ -54,29 +54,33 @@ def ready(*packages: str) -> None:
     _skip_without(packages)
 
 
+_needed: list[str] = []  # by the cells after the last call of `ready`
+
+
 def _skip_without(packages: tuple[str, ...]) -> None:
-    """Says which of the packages are missing, and lets IPython skip the cells of this lab meanwhile.
-
-    What installs something is run, and so is the first cell.
-    """
-
-    def lacking() -> str:
-        return " ".join(name for name in packages if not install.version(name))
-
-    def skipped(lines: list[str]) -> list[str]:
-        text = "".join(lines)
-        installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
-        if installs or "ready(" in text or not lacking():
-            return lines
-        return [f'print("Skipped: {lacking()} is not installed here.")\n']
-
-    if not lacking():
+    """Says which of the packages are missing, and lets IPython skip the cells that need them meanwhile."""
+    _needed[:] = packages
+    if not _lacking():
         return
-    way = f"run `%pip install {lacking()}` in a new cell, then this cell again"
-    if "libtpu" in lacking() and install.machine() != install.LIBTPU_MACHINE:
+    way = f"run `%pip install {_lacking()}` in a new cell, then this cell again"
+    if "libtpu" in _lacking() and install.machine() != install.LIBTPU_MACHINE:
         way = f"libtpu exists for {install.LIBTPU_MACHINE} only, so use Colab or such a machine"
-    names = lacking().replace(" ", " and ")
-    print(f"This lab needs {names}. Its cells are skipped until that is installed: {way}.")
+    names = _lacking().replace(" ", " and ")
+    print(f"The cells from here on need {names}, and are skipped until that is installed: {way}.")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell:
-        shell.input_transformers_cleanup.append(skipped)
+    if shell and _skipped not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(_skipped)
+
+
+def _lacking() -> str:
+    """The packages that are needed and not installed, with a space between them; "" for none."""
+    return " ".join(name for name in _needed if not install.version(name))
+
+
+def _skipped(lines: list[str]) -> list[str]:
+    """The lines of a cell, or what says that it is skipped; one that installs or calls ready never is."""
+    text = "".join(lines)
+    installs = text.startswith(("%pip", "%conda", "!pip", "!uv"))
+    if installs or "ready(" in text or not _lacking():
+        return lines
+    return [f'print("Skipped: {_lacking()} is not installed here.")\n']

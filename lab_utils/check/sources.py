@@ -14,8 +14,10 @@ import textwrap
 import types
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from lab_utils.check import programs
+from lab_utils.check.outcome import NotAttempted
 from lab_utils.common.source import SOLUTION
 
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
@@ -109,6 +111,27 @@ def regions(lab: int) -> dict[str, list[str]]:
             if above := TODO.findall(source[: region.start()]):
                 by_todo.setdefault(above[-1][1], []).append(without_marks(region[2]).rstrip())
     return by_todo
+
+
+def read_edited(program: Any, lab: int, file: str) -> str:
+    """The text of a program that a lab's cell holds, after the learner has edited it.
+
+    Raises:
+        NotAttempted: it is as learners find it.
+        Wrong: as read_program.
+    """
+    text = programs.read_program(program, file)
+    cells = (cell["source"] for cell in _cells(lab))
+    cell = next(source for source in cells if source.startswith(f"%%writefile {file}\n"))
+    cell = REGION.sub(lambda region: "\n".join(STARTER.findall(region[2])), cell)
+    if _words(text) == _words(cell.partition("\n")[2]):
+        raise NotAttempted(programs.AS_IT_WAS)
+    return text
+
+
+def _words(text: str) -> list[str]:
+    """The lines of a program without their indentation, which starters have otherwise."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def region(todo: str) -> str:

@@ -1,7 +1,6 @@
 """python -m lab_utils.dry_run MODULE:FUNCTION: the dry run as a command, for a terminal or anybody's CI."""
 
 import argparse
-import contextlib
 import inspect
 import sys
 from collections.abc import Sequence
@@ -9,11 +8,12 @@ from typing import Any, NoReturn
 
 from lab_utils.common import command, files, loading
 from lab_utils.dry_run import isolation, rules
+from lab_utils.dry_run.frontends import old_numpy
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.report.comparison import Comparison
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
-from lab_utils.dry_run.report.report import FORMATS, Report
+from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
@@ -55,10 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
         return 0
     try:
-        with contextlib.ExitStack() as stack:
-            if flags.format != "text":  # what the program prints is none of it
-                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-            report = _report(flags)
+        report = _report(flags)
     except (CannotJudge, TypeError, ValueError) as error:
         print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
@@ -115,7 +112,6 @@ def parser() -> argparse.ArgumentParser:
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--format", choices=tuple(FORMATS), default="text", help="what to print (default: text)")
     flag("--contrib", action="store_true", help="give the program TensorFlow 1 with tf.contrib")
     flag("--ignore", metavar="IDS", default="", help="rules to leave out, such as TPU305,TPU4")
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
@@ -159,7 +155,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def _read_topologies(flags: argparse.Namespace) -> None:
     """Sets `topology`, the one that is judged, and `compares`: whether a table is asked for instead.
 
-    `topology` is None where nobody named one: what computes the program chooses it.
+    `topology` is None where nobody named one: what computes the program chooses it. `cores` are those of the
+    largest slice named: a program of JAX is run with as many devices, and jax.pmap keeps to them.
 
     Raises:
         ValueError: a name or a combination of flags makes no sense.
@@ -167,8 +164,7 @@ def _read_topologies(flags: argparse.Namespace) -> None:
     named = flags.topologies or []
     flags.topologies = list(POPULAR) if named == ["all"] else named
     flags.topology = next(iter(flags.topologies), None)
-    for topology in flags.topologies:
-        chips.parse(topology)
+    flags.cores = max(map(chips.cores, flags.topologies), default=chips.DEFAULT_CORES)
     several = len(flags.topologies) > 1
     flags.compares = several or flags.largest_batch
     if several and flags.largest_batch:
@@ -200,8 +196,8 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
 
     try:
         if flags.main:
-            cores = chips.cores(flags.topology) if flags.topology else chips.DEFAULT_CORES
-            target = load_main(flags.main, flags.program, cores, flags.step)
+            old_numpy.give()
+            target = load_main(flags.main, flags.program, flags.cores, flags.step)
         else:
             target = load(flags.target)
     except CannotJudge as error:
@@ -217,6 +213,10 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
     report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
+    if names := old_numpy.used():
+        report.not_checked.append(
+            f"NumPy 2: it has no {', '.join(names)}, which NumPy 1 had; here it stood in."
+        )
     if names := contrib.used():
         report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
@@ -245,12 +245,7 @@ def _compared(flags: argparse.Namespace, target: Target, options: dict[str, Any]
 
 def _show(report: Report | Comparison, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    if isinstance(report, Comparison):
-        print(
-            {"text": str, "html": Comparison.page, "json": Comparison.to_json}[flags.format](report)
-        )
-    else:
-        print(FORMATS[flags.format](report))
+    print(report)
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:

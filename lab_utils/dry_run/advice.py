@@ -1,4 +1,4 @@
-"""What to do about errors of TensorFlow's own that say what is wrong and not how to fix it."""
+"""What to do about errors of TensorFlow's and JAX's own that say what is wrong and not how to fix it."""
 
 import functools
 import re
@@ -27,6 +27,16 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (
         r"maximum_iterations was not passed",
         "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N).",
+    ),
+    (
+        r"Triggering __jax_array__\(\) during abstractification",
+        "JAX takes arrays, and not the variables of Keras: hand over their values, as in "
+        "[variable.value for variable in model.trainable_variables].",
+    ),
+    (
+        r"'str' object has no attribute '_error_repr'",
+        "An op of another library, such as tf.shape, got what JAX traces: Keras computes with JAX here. "
+        "Write keras.ops and keras.random in its place within layers.",
     ),
 )
 _MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'")

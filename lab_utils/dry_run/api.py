@@ -81,8 +81,6 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         ValueError: an unknown stage or topology, or steps or seconds that are not positive.
     """
     chosen_stages = {Stage(stage) for stage in stages}
-    if limit is not None and not 0 < limit < math.inf:
-        raise ValueError(f"limit={limit} must be a positive number of seconds")
     if steps < 1 or not 0 < feed_seconds < math.inf:
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     is_chosen, topology = topology is None, topology or default_topology(subject, data)

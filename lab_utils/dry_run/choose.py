@@ -21,7 +21,8 @@ from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.private.process import ChildFailed, NoRoom
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private.process import ChildFailed, NoRoom, TookTooLong
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.report.comparison import Comparison, Trial
@@ -51,6 +52,9 @@ def compare_topologies(  # noqa: PLR0913  the public door
     train_steps: int | None = None,
     prices: Mapping[str, Any] | str | Path | None = None,
     mesh_axes: Mapping[str, int] | None = None,
+    state_argnums: int | Sequence[int] | None = None,
+    batch_argnums: int | Sequence[int] | None = None,
+    limit: float | None = None,
     cache: bool = True,
     progress: bool = True,
     observed: Observed | None = None,
@@ -60,7 +64,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     The batch of all cores is the program's own on every slice, so that each row does the same training.
 
     Args:
-        subject, data, mesh_axes, observed: as dry_run takes them.
+        subject, data, mesh_axes, state_argnums, batch_argnums, limit, observed: as dry_run takes them.
         topologies: such as ("v2:2x2", "v6e:2x4"); by default what people can get.
         train_steps: of the whole training, for the hours; by default those that a run of the program showed.
         prices: of one chip for an hour by its kind, {"v5e": 1.2, "currency": "USD"}, or a YAML file of that.
@@ -69,22 +73,27 @@ def compare_topologies(  # noqa: PLR0913  the public door
 
     Raises:
         TypeError: as dry_run.
-        ValueError: an unknown topology, or prices that are none.
+        ValueError: an unknown topology, prices that are none, or a limit that is not a positive number.
         Unavailable: jax or libtpu is not installed here.
     """
     for topology in topologies:
         chips.parse(topology)
     listed = _prices(prices)
     steps = train_steps or (observed.steps() if observed else None)
+    of_jax = {
+        "mesh_axes": mesh_axes,
+        "state_argnums": state_argnums,
+        "batch_argnums": batch_argnums,
+    }
 
     def workload_for(topology: str) -> Workload:
-        workload = workload_of(subject, data, topology=topology, of_jax={"mesh_axes": mesh_axes})
+        workload = workload_of(subject, data, topology=topology, of_jax=of_jax)
         workload.observed = observed or Observed()
         return workload
 
     workload = workload_for(topologies[0])
     programs: dict[Any, Program | str] = {}
-    with _compiling_for(cache, progress) as say, ExitStack() as compilers:
+    with _compiling_for(cache, progress, limit) as say, ExitStack() as compilers:
 
         def program_for(topology: str) -> Program | str:
             cores = chips.cores(topology)
@@ -114,7 +123,7 @@ def largest_batch(
     data: Any,
     topology: str | None = None,
     *,
-    mesh_axes: Mapping[str, int] | None = None,
+    limit: float | None = None,
     cache: bool = True,
     progress: bool = True,
     observed: Observed | None = None,
@@ -123,11 +132,12 @@ def largest_batch(
 
     The search begins with the program's own batch, goes on in strides of 2 and 4 times, and then between the
     largest that fits and the smallest that does not, where the compiler's own figures of memory point. Where
-    the compiler itself ends without an answer, it goes on with smaller batches only, and says so.
+    the compiler itself ends without an answer, or has none within `limit`, it goes on with smaller batches
+    only, and says so.
 
     Args:
-        subject, data, topology, mesh_axes, observed: as dry_run takes them; a JAX step brings its batch in
-            its arguments, so that there is nothing to search.
+        subject, data, topology, limit, observed: as dry_run takes them; a JAX step brings its batch in its
+            arguments, so that there is nothing to search.
         cache, progress: as compare_topologies.
 
     Returns:
@@ -139,7 +149,7 @@ def largest_batch(
     """
     topology = topology or default_topology(subject, data)
     cores = chips.cores(topology)
-    workload = workload_of(subject, data, topology=topology, of_jax={"mesh_axes": mesh_axes})
+    workload = workload_of(subject, data, topology=topology)
     workload.observed = observed or Observed()
     if workload.backend == "JAX":
         raise ValueError(
@@ -147,7 +157,7 @@ def largest_batch(
             "batch instead"
         )
     trials: dict[int, Trial] = {}
-    with _compiling_for(cache, progress) as say:
+    with _compiling_for(cache, progress, limit) as say:
         first = workload.lower(cores)
         batch = int(first.per_core_batch)
         while batch and len(trials) < COMPILATIONS:
@@ -204,10 +214,11 @@ def _where_memory_points(trials: Mapping[int, Trial]) -> float | None:
 
 
 @contextlib.contextmanager
-def _compiling_for(cache: bool, progress: bool) -> Iterator[Say]:
+def _compiling_for(cache: bool, progress: bool, limit: float | None) -> Iterator[Say]:
     """Context manager: yields what says what goes on; with `cache` False nothing known is taken."""
     ticking = shown("starting") if progress else contextlib.nullcontext(lambda what: None)
-    with contextlib.nullcontext() if cache else results.disable(), ticking as say:
+    caching = contextlib.nullcontext() if cache else results.disable()
+    with caching, process.limited(limit), ticking as say:
         yield say
 
 
@@ -216,7 +227,7 @@ def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Progra
     try:
         return workload.lower(cores, batch=batch)
     except CannotLower as error:
-        return first_line(error)
+        return first_line(error, 300)  # it ends with what to do
 
 
 def _trials(
@@ -249,7 +260,7 @@ def _finished(topology: str, program: Program | str, waiting: Waiting | str, say
         compiled = waiting(None)
     except chips.BadTopology as error:
         return Trial(topology, batch, why=first_line(error))
-    except (ChildFailed, NoRoom) as error:
+    except (ChildFailed, NoRoom, TookTooLong) as error:
         return Trial(topology, batch, why=_not_judged(error), is_judged=False)
     return Trial(topology, batch, compiled.step, _why(compiled))
 

@@ -6,17 +6,20 @@ import re
 from pathlib import Path
 from traceback import walk_tb
 
-from lab_utils.common import loading
+from lab_utils.common import loading, source
 from lab_utils.common.source import own_frames, place_of_line
 from lab_utils.port.contrib import Gone
 
 ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
-# Names that Python 3.7, NumPy 1.16 and pandas 0.25 had, and methods of Keras itself that programs overrode.
+# Names that Python 3.7, NumPy 1.16, pandas 0.25 and Keras 2.10 had, and methods of Keras itself that
+# programs overrode. tensorflow-addons imports Keras' engine; SGD had an argument `decay`.
 _OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy|pandas|tensorflow\.python[\w.]*)' "
     r"has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
     r"|was removed in the NumPy 2\.0 release"
+    r"|'tf_op_layer_\w+'"  # as Keras up to 2.3 named outputs that ops of TensorFlow compute
+    r"|No module named 'keras\.(src\.)?engine\b|is deprecated in the new (TF-)?Keras optimizer"
     r"|No module named 'tensorflow\.python\b|cannot import name '\w+' from 'tensorflow\.python\b"
 )
 _MESH = re.compile(r"No module named 'mesh_tensorflow\b")
@@ -45,6 +48,8 @@ def reason(error: BaseException) -> str:
     if tensorflow and isinstance(error, tensorflow.errors.DeadlineExceededError):
         return f"the input pipeline gave no batch within {BATCH_SECONDS} s"
     text = " ".join(str(error).split())
+    if text.startswith("in user code:"):  # AutoGraph's own frames, before what was raised
+        text = " ".join(source.told(error).split())
     if location := ADDRESS.search(text):
         return unreadable(location[0])
     if _OFFLINE.search(text):

@@ -99,11 +99,6 @@ class EstimatorFacts(Facts):
         return self._trace.refused_fetch
 
     @fact
-    def log(self) -> list[str]:
-        """TensorFlow's lines of level WARNING and above while the graph was built."""
-        return self._trace.log
-
-    @fact
     def graph(self) -> Any:
         """The graph in which model_fn ran: one core's step; of serving, the whole graph."""
         if self._trace.core_graph is None:

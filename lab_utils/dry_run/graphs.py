@@ -52,17 +52,36 @@ def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tenso
 
 
 def everywhere(graph: Any, keep: Callable[..., bool] = lambda op: True) -> Iterator[tf.Operation]:
-    """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
-    ids, graphs = set(), [graph]
-    while graphs:
-        current = graphs.pop()
-        if id(current) in ids:
+    """The ops of `graph` for which `keep` holds, and those of the functions that they call.
+
+    What a function computes for a result that nobody takes is left out: the gradient of the labels, where
+    a loss is a function of its own.
+    """
+    yielded, known, waiting = set(), set(), [(graph, None)]
+    while waiting:
+        current, taken = waiting.pop()
+        if (id(current), taken) in known:
             continue
-        ids.add(id(current))
+        known.add((id(current), taken))
+        needed = None if taken is None else ancestors([current.outputs[n].op for n in taken])
         for op in current.get_operations():
-            if current is not graph or keep(op):
+            wanted = keep(op) if current is graph else needed is None or op in needed
+            if wanted and op not in yielded:
+                yielded.add(op)
                 yield op
-                graphs += called_functions(op)
+                waiting += [(function, results_taken(op)) for function in called_functions(op)]
+
+
+def results_taken(op: tf.Operation) -> frozenset[int] | None:
+    """The numbers of the results of a call without effects that something takes; None for other ops.
+
+    Of a plain graph nobody knows what is fetched.
+    """
+    if op.type != "PartitionedCall" or not hasattr(op.graph, "outputs"):
+        return None
+    returned = {id(tensor) for tensor in op.graph.outputs}
+    results = enumerate(op.outputs)
+    return frozenset(n for n, each in results if each.consumers() or id(each) in returned)
 
 
 def bodies(graph: Any) -> dict[str, Any]:

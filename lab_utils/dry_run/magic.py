@@ -9,16 +9,18 @@ The program runs in a process of its own, as it does from a terminal: it may end
 import shlex
 import subprocess
 import sys
-import threading
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from IPython.core.error import UsageError
+
+from lab_utils.common import scratch
 
 _BODY = '<body class="lu-page">'
 
 
 class Shown:
-    """What the command has printed: a page in a notebook, and its status where there is no page."""
+    """What the command has written: a page in a notebook, and its status where there is no page."""
 
     def __init__(self, page: str, status: int) -> None:
         self._page, self._status = page, status
@@ -37,32 +39,33 @@ def dry_run(line: str) -> Shown:
     Raises:
         UsageError: there is no report; the message ends with what the command said last.
     """
-    asked = [sys.executable, "-m", "lab_utils.dry_run", "--format", "html"]
-    asked += arguments(shlex.split(line))
-    command = subprocess.Popen(
-        asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
-    said: list[str] = []
-    reader = threading.Thread(target=_tell, args=(command.stderr, said), daemon=True)
-    reader.start()
-    try:
-        page = command.stdout.read()
-        command.wait()
-    except KeyboardInterrupt:
-        command.terminate()
-        raise
-    reader.join()
-    if _BODY not in page:
-        last = "".join(said[-5:]).strip()
-        raise UsageError(f"no report (exit status {command.returncode}): {last}")
-    return Shown(page, command.returncode)
+    with scratch.folder() as folder:
+        file = Path(folder) / "report.html"
+        asked = [sys.executable, "-m", "lab_utils.dry_run", "--html", str(file)]
+        said, status = _carried_out(asked + arguments(shlex.split(line)))
+        if not file.exists():
+            raise UsageError(f"no report (exit status {status}): {''.join(said[-5:]).strip()}")
+        return Shown(file.read_text(encoding="utf-8"), status)
 
 
-def _tell(stream: IO[str], said: list[str]) -> None:
-    """Shows below the cell what the command says, as it comes."""
-    for line in stream:
-        said.append(line)
-        print(line, end="", file=sys.stderr)
+def _carried_out(words: list[str]) -> tuple[list[str], int]:
+    """Runs a command, and shows below the cell what it says on its standard error, as it comes.
+
+    Returns:
+        the lines that it said there, and its exit status.
+    """
+    said = []
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as command:
+        try:
+            for line in command.stderr:
+                said.append(line)
+                print(line, end="", file=sys.stderr)
+        except KeyboardInterrupt:
+            command.terminate()
+            raise
+    return said, command.returncode
 
 
 def arguments(words: list[str]) -> list[str]:

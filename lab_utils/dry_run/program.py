@@ -117,6 +117,7 @@ class Partition:
         mesh: the sizes of its axes by name; {} for a step of a single core.
         donated: the numbers of the inputs whose memory the step may take.
         splits: how its arguments and its constraints split arrays.
+        is_whole: it has a mesh of several cores, and every array is whole on each of them.
         has_silent_kernels: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
@@ -124,6 +125,7 @@ class Partition:
     donated: list[int]
     has_silent_kernels: bool = False
     splits: list[Split] = field(default_factory=list)
+    is_whole: bool = False
 
     @property
     def cores(self) -> int:

@@ -27,11 +27,11 @@ _SMALL, _ROOM = 2**20, 3 * 2**30
 
 
 class Skip(Exception):
-    """A stage cannot be carried out here; the message says why."""
+    """A stage has nothing to do here; the message says why. UNNEEDED: it is one of other programs."""
 
-
-class Unneeded(Exception):
-    """A stage is of other programs; the message says what takes its place."""
+    def __init__(self, why: str, status: Status = Status.SKIPPED) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 @dataclass
@@ -178,13 +178,13 @@ def leaves_room(program: Program) -> bool:
     return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of a message that says something, at most 160 characters."""
+def first_line(error: BaseException, width: int = 160) -> str:
+    """The first line of a message that says something, at most so many characters."""
     lines = [line.strip() for line in without_stacks(error).splitlines()]
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
         lines = [line.partition(": ")[2] for line in lines if line][-1:]
     reasons = (line for line in lines if line and line != "Graph execution error:")
-    return textwrap.shorten(next(reasons, ""), 160)
+    return textwrap.shorten(next(reasons, ""), width)
 
 
 def in_words(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from lab_utils.dry_run.private.process import TookTooLong
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
-from lab_utils.dry_run.session import Session, Skip, Unneeded, in_words
+from lab_utils.dry_run.session import Session, Skip, in_words
 from lab_utils.dry_run.trace import stage as trace
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -67,9 +67,7 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
     except StopIteration as over:
         result.status, result.detail = Status.DONE, over.value
     except Skip as reason:
-        result.detail = str(reason)
-    except Unneeded as reason:
-        result.status, result.detail = Status.UNNEEDED, str(reason)
+        result.status, result.detail = reason.status, str(reason)
     except Unavailable as why:
         result.detail = f"cannot be checked here: {why}"
         if result.stage is Stage.TRACE:  # without the graph of the first step there is no verdict

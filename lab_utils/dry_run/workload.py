@@ -133,13 +133,13 @@ class Trace:
         error_at: the line to blame for it, where the exception passed through none of the learner's.
         refused_fetch: what a session says to a hook that fetches what is not there, and the line.
         unknown_fetches: sentences on the hooks of which it is not known what they fetch.
-        log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
         probe: no input_fn was given for this mode, and the training one is tried. Batch sizes are set
             by habit: an error is kept only where model_fn came as far as this mode's own results.
         parts: the arguments that model_fn gave to the spec that it made last, raising or not.
         made_at: the learner's line that made it.
+        estimator_at: the learner's line that made the Estimator, where a run of the program has shown it.
         not_checked: what could not be told of this mode, and why.
     """
 
@@ -156,12 +156,12 @@ class Trace:
     error_at: Place = NOWHERE
     refused_fetch: tuple[Exception, Place] | None = None
     unknown_fetches: list[str] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
     replicas: int = 0
     parts: frozenset[str] = frozenset()
     made_at: Place = NOWHERE
+    estimator_at: Place = NOWHERE
     not_checked: list[str] = field(default_factory=list)
     model_fn: Callable | None = None
     input_fn: Callable | None = None

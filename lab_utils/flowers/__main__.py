@@ -112,9 +112,6 @@ def main() -> int:
         "--output_dir", type=files.path_argument, default=Path("out"), help="default: out"
     )
     parser.add_argument(
-        "--config", type=files.path_argument, default=CONFIG, help="training settings, YAML"
-    )
-    parser.add_argument(
         "--max_reject_share",
         type=float,
         default=0.01,
@@ -123,7 +120,7 @@ def main() -> int:
     arguments, flags = parser.parse_known_args()
     # A mistaken flag is refused before the work begins; the paths of the records come later.
     flags = [f"--{name}={arguments.output_dir}" for name in settings.PATHS] + flags
-    training = settings.parse([f"--config={arguments.config}", *flags])
+    training = settings.parse([f"--config={CONFIG}", *flags])  # another --config wins
     task.prepare()
     return task.status_of(
         "flowers", lambda: _carry_out(arguments, training), str(arguments.output_dir)

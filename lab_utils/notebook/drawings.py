@@ -1,6 +1,7 @@
 """The labs' explanatory drawings: each function draws one figure, which a notebook shows below its cell."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,6 +14,7 @@ from lab_utils.common.figures import counted
 from lab_utils.notebook import look
 from lab_utils.notebook.look import CORE, DATA, HOST, IDLE, INK, NEUTRAL
 
+_IMAGES = Path(__file__).parent / "images"
 look.style_figures()
 
 
@@ -34,150 +36,34 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], col
     axes.add_patch(arrow)
 
 
-# What a port changes, by change: lines before and after; those that begin with a mark go or come.
-_CHANGES = (
-    (
-        "1  the optimizer: CrossShardOptimizer",
-        (" optimizer = v1.train.AdamOptimizer(rate)",),
-        (
-            " optimizer = v1.train.AdamOptimizer(rate)",
-            '+if params["use_tpu"]:',
-            "+    optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
-        ),
-    ),
-    (
-        "2  the spec: TPUEstimatorSpec",
-        (
-            "-return tf.estimator.EstimatorSpec(",
-            " mode, loss=loss,",
-            "-eval_metric_ops={name: metric, ...})",
-        ),
-        (
-            "+return tpu.TPUEstimatorSpec(",
-            " mode, loss=loss,",
-            "+eval_metrics=(metric_fn, [labels, logits]))",
-        ),
-    ),
-    (
-        "3  the configuration: tpu.RunConfig",
-        ("-config = tf.estimator.RunConfig(", " model_dir=...)"),
-        (
-            "+config = tpu.RunConfig(",
-            " model_dir=...,",
-            "+cluster=...,",
-            "+tpu_config=tpu.TPUConfig(...))",
-        ),
-    ),
-    (
-        "4  the Estimator: TPUEstimator",
-        ("-tf.estimator.Estimator(", " model_fn, config=config, params=...)"),
-        (
-            "+tpu.TPUEstimator(",
-            " model_fn, config=config, params=...,",
-            "+use_tpu=..., train_batch_size=...,",
-            "+eval_batch_size=..., predict_batch_size=...)",
-        ),
-    ),
-)
-
-
-def four_changes() -> None:
-    """The four changes of a port as a diff: the program of lab 01 on the left, its port on the right."""
-    figure, (axes,) = _card(10, 4.8)
-    fills = {"-": "#fbe3e1", "+": HOST, " ": IDLE}
-    y = 0.0
-    for title, before, after in _CHANGES:
-        axes.text(0, y + 0.2, title, fontsize=9, weight="bold")
-        for x, lines in ((0, before), (5.1, after)):
-            for row, line in enumerate(lines, 1):
-                _box(axes, x, y - row, 4.9, 1, "", fills[line[0]], lw=0.3)
-                # The arguments of a call stand below its name.
-                indent = "    " if row > 1 and not line[1:].startswith(("if ", "    ")) else ""
-                code = {"family": "monospace", "fontsize": 8, "va": "center", "color": INK}
-                sign = line[0].replace("-", "\N{MINUS SIGN}")
-                axes.text(x + 0.07, y - row + 0.5, f"{sign} {indent}{line[1:]}", **code)
-        y -= max(len(before), len(after)) + 1.1
-    for x, title in ((0, "an Estimator (lab 01)"), (5.1, "its port, for CPU and TPU")):
-        axes.text(x, 1.25, title, fontsize=9)
-    axes.set(xlim=(-0.05, 10.05), ylim=(y + 0.9, 1.9))
-    look.show(
-        figure,
-        "The four changes, side by side. "
-        + " ".join(f"Change {title}: {_of_diff(after)}." for title, _, after in _CHANGES),
-    )
-
-
-def _of_diff(lines: Sequence[str]) -> str:
-    """What is new, in words."""
-    return " ".join(line[1:].strip() for line in lines if line[0] == "+")
-
-
-def all_reduce() -> None:
-    """One step of eight cores for one weight: their gradients, the all-reduce, the same update on all."""
-    own = np.array([4.0, -1.2, 0.8, 2.4, 1.6, -0.4, 3.2, 0.0])  # of each core's mean loss
-    cores, weight, rate = len(own), 2.0, 0.1
-    total = sum(own / cores)
-    figure, (axes,) = _card(7.4, 3.3)
-    for core, gradient in enumerate(own):
-        x = core + 0.45
-        _box(axes, core, 3.9, 0.9, 0.7, f"share {core}", DATA)
-        _box(axes, core, 2.75, 0.9, 0.75, f"gradient\n{gradient:g}", CORE)
-        update = f"2 \N{MINUS SIGN} {rate * total:.2f}\n= {weight - rate * total:.2f}"
-        _box(axes, core, 0, 0.9, 0.75, update, CORE)
-        _arrow(axes, (x, 3.9), (x, 3.5))
-        _arrow(axes, (x, 2.75), (x, 2.1), look.ALARM)
-        _arrow(axes, (x, 1.4), (x, 0.75), look.ALARM)
-        for y, value in ((2.42, gradient / cores), (1.07, total)):
-            axes.text(x + 0.06, y, f"{value:g}", fontsize=8, va="center")
-    text = f"all-reduce over the interconnect: every core gets the sum, {total:g}"
-    _box(axes, 0, 1.4, cores - 0.1, 0.7, text, IDLE)
-    for y, text in ((2.42, "of the loss,\ndivided by 8"), (0.37, f"rate {rate}")):
-        axes.text(cores + 0.05, y, text, fontsize=8, va="center")
-    axes.set(xlim=(-0.1, cores + 1.1), ylim=(-0.1, 5.2))
-    axes.text(0, 4.8, "Eight cores, one step, one weight of 2", fontsize=9, weight="bold")
-    look.show(
-        figure,
-        f"One step of gradient descent with rate {rate} for a weight of {weight:g} on eight cores. "
-        "Each core computes a gradient from its own share of the batch: "
-        f"{', '.join(f'{g:g}' for g in own)}. Each is divided by 8 and sent to the all-reduce; "
-        f"their sum is {total:g}, and every core gets that sum back. So every core makes the same "
-        f"update, to {weight - rate * total:.2f}.",
-    )
+def _show_image(name: str) -> None:
+    """Shows a drawing in which nothing is computed: images/NAME.svg, whose `desc` is its text."""
+    look.show_svg((_IMAGES / f"{name}.svg").read_text(encoding="utf-8"))
 
 
 def machine() -> None:
     """A v2 pod, one of its hosts, and one chip; figures quoted from jax 0.10.2, `tpu_info.py`."""
-    figure, (pod, host, chip) = _card(10, 3.7, 3)
-    for n in range(256):
-        near = n % 16 < 2 and n // 16 > 13
-        _box(pod, n % 16, n // 16, 0.8, 0.8, "", CORE if near else IDLE)
-    for n in range(4):
-        _box(host, 1 + 7 * (n % 2), 6.5 + 5 * (n // 2), 5.5, 3.5, f"chip {n}\n2 cores", CORE)
-    host.plot([6.5, 8], [8.2, 8.2], [6.5, 8], [13.2, 13.2], color=look.ALARM, lw=3)
-    host.plot([3.7, 3.7], [10, 11.5], [10.7, 10.7], [10, 11.5], color=look.ALARM, lw=3)
-    _box(
-        host, 1, 0.5, 12.5, 3.5, "host CPU: reads and prepares\nthe data, writes checkpoints", HOST
-    )
-    for x in (3.7, 10.7):
-        host.annotate("", (x, 6.4), (x, 4.1), arrowprops={"arrowstyle": "<->", "color": NEUTRAL})
-    for n in range(2):
-        x = 0.5 + 7.7 * n
-        _box(chip, x, 0.5, 7.2, 15, "", "#fbe9d0")
-        chip.text(x + 3.6, 14.6, f"core {n}", ha="center", fontsize=9, weight="bold", color=INK)
-        _box(chip, x + 0.6, 9, 6, 4.8, "MXU\n128 x 128\nmultiply-adds", CORE)
-        _box(chip, x + 0.6, 5.6, 6, 2.9, "vector and\nscalar units", IDLE)
-        _box(chip, x + 0.6, 1, 6, 4, "HBM 8 GB\n358 GB/s", DATA)
-    titles = ("pod: 16 x 16 chips, 512 cores", "one host: 4 chips, 8 cores", "one chip: 2 cores")
-    for axes, title in zip((pod, host, chip), titles, strict=True):
-        axes.set(xlim=(-0.2, 16.2), ylim=(-0.2, 16.2), aspect="equal")
-        axes.set_title(title, fontsize=10)
-    look.show(
-        figure,
-        "A v2 pod of 16 by 16 chips with 512 cores, of which the four chips of one host are "
-        "marked; that host, whose CPU reads and prepares the data, with its four chips and the "
-        "interconnect between them; and one chip, which has two cores, each with a matrix unit of "
-        "128 by 128 multiply-adds, vector and scalar units, and 8 GB of memory at 358 GB/s.",
-    )
+    _show_image("machine")
+
+
+def four_changes() -> None:
+    """The four changes of a port as a diff: the program of lab 01 on the left, its port on the right."""
+    _show_image("four_changes")
+
+
+def all_reduce() -> None:
+    """One step of eight cores for one weight: their gradients, the all-reduce, the same update on all."""
+    _show_image("all_reduce")
+
+
+def beam_graph() -> None:
+    """The pipeline of lab 05 as a graph: rows go in; examples and rejects go to sinks of their own."""
+    _show_image("beam_graph")
+
+
+def matrix_unit() -> None:
+    """A matrix unit during a product: weights stay in its grid, rows of the input stream through it."""
+    _show_image("matrix_unit")
 
 
 def batch_to_cores(batch: int = 1024, hosts: int = 1, cores: int = 8) -> None:
@@ -349,55 +235,6 @@ def filled_matrix_unit(
     )
 
 
-def matrix_unit(rows: int = 6, held: int = 5, size: int = 8) -> None:
-    """A matrix unit during a product: weights stay in its grid, rows of the input stream through it.
-
-    Args:
-        rows: of the input.
-        held: rows and columns of the weights, fewer than the grid has.
-        size: of the grid, which stands for 128 by 128 (256 by 256 from v6e on).
-    """
-    figure, (axes,) = _card(7.4, 3.3)
-    for row in range(size):
-        for column in range(size):
-            full = row < held and column < held
-            fill = {"facecolor": CORE} if full else {"facecolor": "#fbe3e1", "hatch": "///"}
-            axes.add_patch(Rectangle((column, -row - 1), 1, 1, edgecolor=NEUTRAL, lw=0.5, **fill))
-    middle = held / 2
-    for n in range(rows):  # a row of the input is a column here: its numbers enter side by side
-        for row in range(held):  # and each a clock cycle after the one above
-            x = -2.2 - 0.9 * n - 0.45 * row
-            axes.add_patch(Rectangle((x, -row - 0.9), 0.8, 0.8, fc=DATA, ec=NEUTRAL, lw=0.5))
-    for place in range(held):
-        _arrow(axes, (-1.2, -place - 0.5), (-0.1, -place - 0.5))
-        _arrow(axes, (place + 0.5, -size - 0.1), (place + 0.5, -size - 1.1))
-        for n in range(2):
-            y = -size - 3 - 0.9 * n + 0.25 * place  # the first column is done first
-            axes.add_patch(Rectangle((place + 0.1, y), 0.8, 0.7, fc=HOST, ec=NEUTRAL, lw=0.5))
-    texts = (
-        (-5.6, 1.0, "input, bfloat16: its rows stream\nthrough, one in each cycle"),
-        (size / 2, 0.5, "weights, bfloat16: they stay"),
-        (
-            size + 3.7,
-            -middle,
-            "each square multiplies,\nand adds to the sum that\ncomes from above",
-        ),
-        (size + 3.7, -middle - 3.2, "hatched: idle, since the\nweights do not fill the grid"),
-        (held + 3.6, -size - 2.6, "sums of the output, float32"),
-    )
-    for x, y, text in texts:
-        axes.text(x, y, text, ha="center", va="center", fontsize=8)
-    axes.set(xlim=(-10.5, size + 7.3), ylim=(-size - 4, 1.9))
-    look.show(
-        figure,
-        "A matrix unit is a grid of multipliers, 128 by 128 on most chips. The weights, in bfloat16, stay in "
-        "the grid, one in each square; where they are fewer than the squares, the other squares are idle. "
-        "The rows of the input, in bfloat16, stream in from the left, one in each clock cycle. Each square "
-        "multiplies, and adds the product to the sum that comes from above. At the bottom the float32 sums "
-        "of the output come out.",
-    )
-
-
 def bits(value: float = 1 + 1 / 300) -> None:
     """The bits of a number as float32, bfloat16 and float16, and what each makes of it."""
     from ml_dtypes import bfloat16
@@ -454,38 +291,6 @@ def tfrecord(record: bytes, jpeg: bytes) -> None:
         figure,
         "A TFRecord file: for each record its length (8 bytes), a checksum (4 bytes), the record and "
         f"another checksum. This record has {len(record):,} bytes, of which {len(jpeg):,} are the JPEG.",
-    )
-
-
-def beam_graph() -> None:
-    """The pipeline of lab 05 as a graph: rows go in; examples and rejects go to sinks of their own."""
-    figure, (axes,) = _card(7.4, 2.2)
-    _box(axes, 0, 0.95, 2.0, 0.9, "rows.csv", IDLE)
-    _box(axes, 2.8, 0.95, 2.6, 0.9, "ReadFromText", DATA)
-    _box(axes, 6.2, 0.95, 2.6, 0.9, "ParDo\n(ToExample)", CORE)
-    _box(axes, 10.2, 1.9, 2.9, 0.9, "WriteToTFRecord", DATA)
-    _box(axes, 13.9, 1.9, 3.6, 0.9, "train-00000-of-00004\n.tfrecord ...", IDLE)
-    _box(axes, 10.2, 0, 1.2, 0.9, "Map", CORE)
-    _box(axes, 11.9, 0, 2.2, 0.9, "WriteToText", DATA)
-    _box(axes, 14.9, 0, 2.6, 0.9, "rejects.tsv", IDLE)
-    for start, end in (
-        ((2.0, 1.4), (2.8, 1.4)),
-        ((5.4, 1.4), (6.2, 1.4)),
-        ((8.8, 1.6), (10.2, 2.35)),
-        ((8.8, 1.2), (10.2, 0.45)),
-        ((13.1, 2.35), (13.9, 2.35)),
-        ((11.4, 0.45), (11.9, 0.45)),
-        ((14.1, 0.45), (14.9, 0.45)),
-    ):
-        _arrow(axes, start, end)
-    axes.text(9.4, 2.3, "examples", ha="right", fontsize=8)
-    axes.text(9.4, 0.35, '"rejects"', ha="right", fontsize=8)
-    axes.set(xlim=(-0.1, 17.7), ylim=(-0.1, 3))
-    look.show(
-        figure,
-        "A graph of transforms: rows.csv goes to ReadFromText, then to ParDo with ToExample. Its examples go "
-        "to WriteToTFRecord, which writes the files train-00000-of-00004.tfrecord and so on. Its rejects go "
-        "to Map, then to WriteToText, which writes rejects.tsv.",
     )
 
 

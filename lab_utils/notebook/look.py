@@ -9,6 +9,7 @@ import contextlib
 import textwrap
 from html import escape
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +85,22 @@ def show(figure: "Figure", alt: str) -> None:
     display(data | {"text/plain": alt}, metadata=metadata, raw=True)
 
 
-def picture(png: bytes | str, alt: str) -> str:
-    """A PNG, as bytes or in base64, as HTML with the text `alt`."""
-    encoded = png if isinstance(png, str) else base64.b64encode(png).decode()
-    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{encoded}">'
+def show_svg(svg: str) -> None:
+    """Shows an SVG as `show` does a figure; the text is that of its `desc`."""
+    from IPython import get_ipython
+    from IPython.display import display
+
+    alt = ElementTree.fromstring(svg).findtext("{*}desc")
+    if get_ipython() is None:
+        print(alt)
+        return
+    html = picture(svg.encode(), alt, "svg+xml")
+    # The build takes the SVG itself out of a solution's outputs, for the slides.
+    data = {"text/html": html, "image/svg+xml": svg, "text/plain": alt}
+    display(data, raw=True)
+
+
+def picture(image: bytes | str, alt: str, kind: str = "png") -> str:
+    """A picture, as bytes or in base64, as HTML with the text `alt`."""
+    encoded = image if isinstance(image, str) else base64.b64encode(image).decode()
+    return f'<img alt="{escape(alt)}" src="data:image/{kind};base64,{encoded}">'

@@ -208,22 +208,38 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
 
 
 def bars(values: Mapping[str, float], unit: str, label: str) -> None:
-    """Shows values as bars from 0, each with its number.
+    """Shows values as bars from 0, each with its number; `unit` stands behind it.
 
     Args:
         values: by name, from top to bottom.
-        unit: stands behind each number.
+        label: of the axis: what the values are, their unit and kind.
+    """
+    figure = bar_figure(
+        {name: (value, f"{value:.3g} {unit}") for name, value in values.items()}, label
+    )
+    show(figure, figure.alt)
+
+
+def bar_figure(values: Mapping[str, tuple[float, str]], label: str) -> Figure:
+    """Values as bars from 0.
+
+    Args:
+        values: by name, from top to bottom: each with the text of its number.
         label: of the axis: what the values are, their unit and kind.
     """
     figure = Figure(figsize=(7.5, 0.4 * len(values) + 0.8))
     axes = figure.add_subplot()
-    drawn = axes.barh(list(values), list(values.values()), color=BAR)
-    axes.bar_label(drawn, [f"{value:.3g} {unit}" for value in values.values()], padding=4)
+    lengths = [value for value, _ in values.values()]
+    drawn = axes.barh(list(values), lengths, color=BAR)
+    axes.bar_label(drawn, [text for _, text in values.values()], padding=4)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.15 * max(values.values()))
+    axes.set_xlim(0, 1.2 * max(lengths, default=1.0))
     axes.set_xlabel(label)
-    texts = [f"{name}: {value:.3g} {unit}" for name, value in values.items()]
-    show(figure, f"Bars, {label}. {'; '.join(texts)}.")
+    axes.xaxis.set_major_formatter("{x:,.10g}")  # not 1e6
+    axes.locator_params(axis="x", nbins=5)
+    told = [f"{name}: {text}" for name, (_, text) in values.items()]
+    figure.alt = f"Bars, {label}. {'; '.join(told)}."
+    return figure
 
 
 def job(runs: Mapping[str, tuple[int, int]], accuracies: Mapping[int, float], every: int) -> None:

@@ -60,9 +60,10 @@ def texts(root: Path) -> dict[str, str]:
         (demo["title"], [_step(root, step) for step in demo["steps"]])
         for demo in plans.read(root)["demos"]
     ]
+    questions = _questions(root)
     values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
-    contents = {"guide.html": pages.render("guide.html", **values)}
-    values = {"title": "Before and after", "questions": _questions(root)}
+    contents = {"guide.html": pages.render("guide.html", questions=questions, **values)}
+    values = {"title": "Before and after", "questions": questions}
     contents["questions.html"] = pages.render("questions.html", **values)
     for lab, name in labs.items():
         answers, spoken = _answers(root, lab), teaching(root).get(lab, {})

@@ -1,7 +1,8 @@
 """What pages are made of: templates, which escape what people wrote, and the solutions' stored outputs."""
 
-import base64
+import itertools
 import json
+import re
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from lab_utils.notebook.look import picture
 from lab_utils.teach import quiz
 
 FIGURES = "solutions/instructor/figures"
+_ESCAPES = re.compile(
+    r"\x1b\[[0-9;]*[A-Za-z]"
+)  # what a terminal takes for colours, and to clear a line
 _LINES = 14  # of printed text, which a slide has room for
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
@@ -43,30 +48,34 @@ def cells(root: Path, lab: int, folder: str = "solutions") -> dict[str, dict]:
     return {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in code}
 
 
-def figure(root: Path, lab: int, cell: str) -> Path:
-    """Where the SVG of a cell's figure is stored, if slides show it."""
-    return root / FIGURES / f"{lab:02d}_{cell}.svg"
+def figure(root: Path, lab: int, cell: str, number: int = 0) -> Path:
+    """Where the SVG of a cell's figure is stored, if slides show it; a cell may have several."""
+    return root / FIGURES / f"{lab:02d}_{cell}{f'_{number}' if number else ''}.svg"
 
 
 def output(root: Path, lab: int, cell: str, about: str = "") -> str:
-    """The output of a cell: its figure, described as `about`, else what it printed, else its result as text.
+    """The output of a cell: its figures, described as `about`, else what it printed, else its result as text.
 
     Raises:
         ValueError: there is no such cell, or it has no output.
     """
+    alt = about or f"output of cell {cell}"
+    vectors = (figure(root, lab, cell, number) for number in itertools.count())
+    pictures = [
+        picture(vector.read_bytes(), alt, "svg+xml")
+        for vector in itertools.takewhile(Path.exists, vectors)
+    ]
+    if pictures:
+        return "".join(pictures)
     texts = []
     for result in cells(root, lab).get(cell, {}).get("outputs", ()):
         data = result.get("data", {})
         if "image/png" in data:
-            alt = escape(about or f"output of cell {cell}")
-            kind, vector = "svg+xml", figure(root, lab, cell)
-            if vector.exists():
-                image = base64.b64encode(vector.read_bytes()).decode()
-            else:
-                kind, image = "png", "".join(data["image/png"]).replace("\n", "")
-            return f'<img alt="{alt}" src="data:image/{kind};base64,{image}">'
+            pictures.append(picture("".join(data["image/png"]).replace("\n", ""), alt))
         texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
-    lines = "\n".join(filter(None, texts)).splitlines()
+    if pictures:
+        return "".join(pictures)
+    lines = _ESCAPES.sub("", "\n".join(filter(None, texts))).splitlines()
     if not lines:
         run = f"run `lab_utils.build --execute {lab:02d}`"
         raise ValueError(f"the solution of lab {lab:02d} shows nothing in a cell {cell!r}: {run}")

@@ -112,10 +112,11 @@ def section_minutes(root: Path, lab: int) -> dict[str, int]:
 
 
 def _units(root: Path, lab: int, short: bool) -> list[Part]:
-    """A lab as its sections, none shorter than `_SHORTEST`; the lecture comes first."""
+    """A lab as its sections, none shorter than `_SHORTEST` nor a mere recap; the lecture comes first."""
     found: list[tuple[str, int]] = []
     for heading, own in section_minutes(root, lab).items():
-        if found and (own < _SHORTEST or found[-1][1] < _SHORTEST):
+        closing = heading.startswith("Recap")  # no meeting begins with what the one before did
+        if found and (closing or own < _SHORTEST or found[-1][1] < _SHORTEST):
             found[-1] = (found[-1][0], found[-1][1] + own)
         else:
             found.append((heading, own))

@@ -66,10 +66,11 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
     for before in (root / pages.FIGURES).glob(f"{lab:02d}_*.svg"):
         before.unlink()
     for cell, cell_outputs in outputs.items():
-        for output in cell_outputs:
-            svg = output.get("data", {}).pop("image/svg+xml", None)
-            if svg and "<image" not in svg and (lab, cell) in on_slides:
-                files.write(pages.figure(root, lab, cell), _METADATA.sub("", svg))
+        drawn = [output.get("data", {}).pop("image/svg+xml", None) for output in cell_outputs]
+        if (lab, cell) in on_slides:
+            kept = [svg for svg in drawn if svg and "<image" not in svg]
+            for number, svg in enumerate(kept):
+                files.write(pages.figure(root, lab, cell, number), _METADATA.sub("", svg))
 
 
 def _cell(lab: int, name: str) -> tuple[int, str]:
@@ -84,7 +85,8 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
         return None
     part = slide["code"]
     other, cell = _cell(lab, part["cell"])
-    lines = pages.cells(root, other)[cell]["source"].splitlines()
+    source = pages.cells(root, other)[cell]["source"].splitlines()
+    lines = [text for text in source if not text.strip().startswith("# TODO")]
 
     def line(text: str) -> int:
         for number, code in enumerate(lines):

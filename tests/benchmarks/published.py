@@ -19,6 +19,7 @@ from types import SimpleNamespace
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import encoder_block
+import gpt2
 import jax
 import jax.numpy as jnp
 import mixer
@@ -84,6 +85,13 @@ def _gpt(batch: int) -> Callable[[str], Program]:
     return _of_jax(small_gpt.step_of, batch, batch_argnums=(2, 3))
 
 
+def _gpt2(topology: str) -> Program:
+    """The step of a GPT-2 on 32 texts, split over all cores."""
+    cores = chips.cores(topology)
+    workload = JaxWorkload(*gpt2.step_of(32), topology, {"data": cores}, batch_argnums=(1, 2))
+    return workload.lower(cores)
+
+
 def _matmul(size: int) -> tuple:
     matrix = jax.ShapeDtypeStruct((size, size), jnp.bfloat16)
     return jax.jit(jnp.matmul), (matrix, matrix)
@@ -132,6 +140,8 @@ PAIRS = {
     "tpuchat's GPT, batch 2 on v6e": Pair("v6e:1x1", _gpt(2), 65e-3),
     "tpuchat's GPT, batch 4 on v6e": Pair("v6e:1x1", _gpt(4), 126e-3),
     "tpuchat's GPT, batch 6 on v6e": Pair("v6e:1x1", _gpt(6), 198e-3),
+    # 19,073 steps in 1,716.01 s, input and all.
+    "GPT-2 small, batch 32 on v4": Pair("v4:2x2x1", _gpt2, 1716.01 / 19_073),
     # The hours of Flax's runs hold an evaluation after each of 100 epochs.
     "Flax's ResNet-50, 128 images a core on v3": Pair(
         "v3:2x2", _of_jax(resnet50_flax.step_of, 128), 4.4 * 3600 / 125_100

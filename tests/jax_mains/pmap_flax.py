@@ -22,7 +22,8 @@ def p_train_step(state, batch, dropout_rng):
     dropout_rng, new_rng = jax.random.split(dropout_rng)
 
     def loss_fn(params):
-        logits = state.apply_fn({"params": params}, batch["x"])
+        kept = jax.random.bernoulli(dropout_rng, 0.9, batch["x"].shape)
+        logits = state.apply_fn({"params": params}, jnp.where(kept, batch["x"], 0.0))
         onehot = common_utils.onehot(batch["y"], 10)
         return optax.softmax_cross_entropy(logits, onehot).mean()
 

@@ -163,6 +163,27 @@ def _with_statistics(snippet: Snippet) -> Port:
     return on_each_core(step, {"params": params(), "batch_stats": shape(width)})
 
 
+def _with_a_key(snippet: Snippet) -> Port:
+    """The block draws a `mask` for `features` with `key`, on each core."""
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    whole, rows = PartitionSpec(), PartitionSpec("data")
+
+    @functools.partial(
+        jax.shard_map,
+        mesh=mesh,
+        in_specs=(whole, rows, rows, whole),
+        out_specs=whole,
+        check_vma=False,
+    )
+    def step(params, features, labels, key):
+        names = _NAMES | {"key": lambda: key, "features": lambda: features}
+        features = features * snippet.run(names).get("mask")
+        gradients = jax.lax.pmean(jax.grad(loss_of)(params, features, labels), "data")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    return Port(jax.jit(step), (*_bare((params(), *batch(64))), jax.eval_shape(jax.random.key, 0)))
+
+
 def _ids(made: Made) -> tuple:
     ids = shape(64, dtype=jnp.int32)
     return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
@@ -218,6 +239,7 @@ FRAMES = {
     "TPU244": _made_step(_ids),
     "TPU245": _gradients,
     "TPU246": _with_statistics,
+    "TPU258": _with_a_key,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
         _on_batch,

@@ -303,3 +303,60 @@ def from_one_sharding_to_a_far_one(wrong):
     weights = {"up": of(over(), 512, 4096), "down": of(over(), 4096, 512)}
     examples = of(near, 256, 512, 512)
     return Port(jax.jit(step), (weights, examples, examples), mesh_axes={"x": 4, "y": 2})
+
+
+@wrong("TPU258")
+def dropout_with_one_key_for_all_cores(wrong):
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    whole, rows = PartitionSpec(), PartitionSpec("data")
+    specs = {"in_specs": (whole, rows, whole), "out_specs": (whole, whole)}
+
+    @functools.partial(jax.shard_map, mesh=mesh, check_vma=False, **specs)
+    def step(params, batch, key):
+        features, labels = batch
+        key, following = jax.random.split(key)
+        if not wrong:
+            key = jax.random.fold_in(key, jax.lax.axis_index("data"))
+        kept = jax.random.bernoulli(key, 0.9, features.shape)  # <- TPU258
+        gradients = jax.grad(loss_of)(params, jnp.where(kept, features, 0), labels)
+        gradients = jax.lax.pmean(gradients, "data")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), following
+
+    shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (params(), batch(64)))
+    return Port(jax.jit(step), (*shapes, jax.eval_shape(jax.random.key, 0)))
+
+
+@wrong("TPU246")
+def a_row_of_statistics_for_each_core(wrong):
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    whole, rows = PartitionSpec(), PartitionSpec("data")
+    state = {"params": whole, "mean": rows}
+    specs = {"in_specs": (state, rows), "out_specs": state}
+
+    @functools.partial(jax.shard_map, mesh=mesh, check_vma=False, **specs)
+    def step(state, batch):
+        mean = jnp.mean(batch[0].astype(jnp.float32), 0, keepdims=True)
+        if not wrong:
+            mean = jax.lax.pmean(mean, "data")
+        gradients = jax.lax.pmean(jax.grad(loss_of)(state["params"], *batch), "data")
+        new = jax.tree.map(lambda p, g: p - 0.1 * g, state["params"], gradients)
+        return {"params": new, "mean": 0.9 * state["mean"] + 0.1 * mean}  # <- TPU246
+
+    state = {"params": params(), "mean": shape(jax.device_count(), WIDTH)}
+    shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (state, batch(64)))
+    return Port(jax.jit(step), shapes)
+
+
+@wrong("TPU342")
+def a_mesh_over_which_nothing_is_split(wrong):
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+
+    def over(spec, arrays):
+        sharding = NamedSharding(mesh, spec)
+        return jax.tree.map(
+            lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding), arrays
+        )
+
+    whole, rows = PartitionSpec(), PartitionSpec("data")
+    examples = over(whole if wrong else rows, batch())
+    return Port(jax.jit(descend, donate_argnums=0), (over(whole, params()), examples))

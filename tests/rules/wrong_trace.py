@@ -302,26 +302,6 @@ def hook_that_fetches_by_name(wrong):
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
-@wrong("TPU116")
-def scaffold_in_place_of_scaffold_fn(wrong):
-    def model_fn(features, labels, mode, params):
-        logits = parts.logits_of(features)
-        if mode != parts.TRAIN:
-            return parts.spec(mode, labels, logits)
-        loss = parts.loss_of(labels, logits)
-        train_op = parts.minimize(loss)
-        if wrong:
-            scaffold = v1.train.Scaffold(init_fn=lambda scaffold, session: None)
-            return tf.estimator.EstimatorSpec(  # <- TPU116
-                mode, loss=loss, train_op=train_op, scaffold=scaffold
-            )
-        return tpu.TPUEstimatorSpec(
-            mode, loss=loss, train_op=train_op, scaffold_fn=v1.train.Scaffold
-        )
-
-    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
-
-
 @wrong("TPU117")
 def scaffold_fn_without_return(wrong):
     def scaffold_fn():  # <- TPU117

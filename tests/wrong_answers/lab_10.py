@@ -379,12 +379,12 @@ layouts[".*/narrow/kernel"] = ("model", None)
         ),
         # The biases as well
         Right(_noor(_HEALTHY + '\nlayouts[".*wide.bias"] = ("model",)\n')),
-        # As it was
+        # The beginning of a path in front, where its end is missing
         Wrong(
             _noor(
                 """
-layouts["wide/kernel"] = (None, "model")
-layouts["narrow/kernel"] = ("model", None)
+layouts[".*wide/ker"] = (None, "model")
+layouts[".*narrow/ker"] = ("model", None)
 """
             ),
             "no pattern matches this path",

@@ -11,7 +11,8 @@ import numpy as np
 
 from lab_utils.check.devices import DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
-from lab_utils.check.programs import read_program, written
+from lab_utils.check.programs import written
+from lab_utils.check.sources import read_edited
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import (
     a,
@@ -497,7 +498,7 @@ def _expect_saved(manager: Any, start: dict) -> None:
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
     devices = eight_devices()
-    text = read_program(program, "mira.py")
+    text = read_edited(program, 11, "mira.py")
     scope: dict[str, Any] = {"__name__": "mira"}
     try:
         exec(compile(text, written(text, "mira.py"), "exec"), scope)

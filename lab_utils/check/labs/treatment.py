@@ -6,7 +6,7 @@ from typing import Any
 from lab_utils.check.clinic.examine import examine
 from lab_utils.check.clinic.ward import Fault, Ward, ward
 from lab_utils.check.outcome import NotAttempted, Wrong
-from lab_utils.check.programs import read_program
+from lab_utils.check.programs import AS_IT_WAS, read_program
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 
@@ -51,9 +51,7 @@ def _fixed(patient: Ward, text: str) -> str:
     """What is right about a program, in a sentence; raises `Wrong` with all that is to be said otherwise."""
     changes = patient.changes(text)
     if not changes:
-        raise NotAttempted(
-            "The program is as it was. Edit its cell, then run the cell, which writes the file."
-        )
+        raise NotAttempted(AS_IT_WAS)
     try:
         return expect_healthy(patient, text)
     except Wrong as error:

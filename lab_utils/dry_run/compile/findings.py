@@ -21,49 +21,14 @@ WHOLE_SHARE, WHOLE_BYTES = 0.1, 2**20
 GATHERED_SHARE = 0.05  # of the time of a step, for an array that is gathered for a part of it
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
-_BFLOAT16 = {
-    Api.ESTIMATOR: (
-        "Build the model under tf.compat.v1.tpu.bfloat16_scope(), and cast the logits back to float32 for "
-        "the loss. The scope covers only variables of get_variable and tf.compat.v1.layers: cast a plain "
-        "tf.Variable where it is used, and give Keras layers a mixed_bfloat16 policy."
-    ),
-    Api.STRATEGY: (
-        "Call tf.keras.mixed_precision.set_global_policy('mixed_bfloat16') before the model is made, and "
-        "give the last layer dtype='float32'. Without Keras, keep the variables in float32, and cast them "
-        "and the activations to tf.bfloat16 where they are multiplied."
-    ),
-    Api.JAX: (
-        "Keep the parameters in float32, and cast them and the activations to bfloat16 where they are "
-        "multiplied (in Flax, pass dtype=jnp.bfloat16 to the layer); cast the logits back to float32 for the "
-        "loss."
-    ),
-    Api.KERAS_JAX: (
-        'Call keras.config.set_dtype_policy("mixed_bfloat16") before the model is made, and give the last '
-        'layer dtype="float32".'
-    ),
-}
-_WAIT = (
-    "Give each core more examples in a step: it then computes longer for the same exchange. Or exchange "
-    "less: {less}."
+
+
+_TOO_FEW = "Take a batch of {cores} examples, or a multiple, first: a step has fewer than there are cores. "
+_ALONE = "The step has no sharding, so it runs on one core of {topology}; {idle} stay idle."
+_WHOLE = (
+    "No array of the step is split over its mesh: each of the {cores} cores of {topology} takes the whole "
+    "batch and computes the same, so that the step takes as long as on one core."
 )
-_EXCHANGE_LESS = {
-    Api.ESTIMATOR: "take fewer cores, or a smaller model",
-    Api.STRATEGY: "take fewer cores, or a smaller model",
-    Api.JAX: (
-        "split over fewer cores what is gathered again in every step, or hold and exchange it in bfloat16"
-    ),
-    Api.KERAS_JAX: "take fewer cores, or split over fewer of them what is gathered again in every step",
-}
-_SHARD = {
-    Api.JAX: (
-        "Shard the batch over a mesh of all cores: give the arguments of jax.jit a NamedSharding(mesh, "
-        "P(axis)), or put the batch on the mesh with jax.device_put."
-    ),
-    Api.KERAS_JAX: (
-        "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the model is "
-        "made: each core then takes its share of every batch."
-    ),
-}
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
@@ -90,9 +55,8 @@ def _waits_for_links(compiled: Compiled) -> list[Finding]:
         "waits": scaled(time.exchanges, "s"),
         "computes": scaled(time.computing, "s"),
         "exchanges": "; ".join(str(axis) for axis in time.by_axis if axis.seconds),
-        "hint": _WAIT.format(less=_EXCHANGE_LESS[program.api]),
     }
-    return [finding("TPU344", longest.place or program.where, **facts)]
+    return [finding("TPU344", longest.place or program.where, case=program.api, **facts)]
 
 
 def _of_partition(compiled: Compiled) -> list[Finding]:
@@ -110,10 +74,14 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
         note = program.mode == Mode.TRAIN and not lost  # a batch, which nobody needs after the step
         facts = {"note": note, "arrays": some(names), "size": size}
         findings.append(finding("TPU341", program.where, **facts))
-    if partition.cores == 1 and program.cores > 1:
-        idle = program.cores - 1
-        facts = {"topology": compiled.topology, "idle": idle, "hint": _SHARD[program.api]}
-        findings.append(finding("TPU342", program.where, **facts))
+    cores, topology = program.cores, compiled.topology
+    if cores > 1 and (partition.cores == 1 or partition.is_whole):
+        what = _WHOLE if partition.is_whole else _ALONE
+        facts = {
+            "what": what.format(topology=topology, cores=cores, idle=cores - 1),
+            "first": _TOO_FEW.format(cores=cores) if program.per_core_batch < cores else "",
+        }
+        findings.append(finding("TPU342", program.where, case=program.api, **facts))
     return [*findings, *_whole_results(compiled), *_whole_state(compiled)]
 
 
@@ -184,8 +152,8 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     narrow = summary.small_edge_share > NOTEWORTHY
     in_float32 = _share_in_float32(program)
     if in_float32 > NOTEWORTHY and (by_traffic or not narrow):  # half the bytes between the layers
-        facts = {"share": f"{in_float32:.0%}", "hint": _BFLOAT16[program.api]}
-        return [finding("TPU306", program.where, step=program.mode, **facts)]
+        facts = {"step": program.mode, "share": f"{in_float32:.0%}"}
+        return [finding("TPU306", program.where, case=program.api, **facts)]
     if narrow and not (by_traffic and program.per_core_batch < _BLOCK):
         share = f"{summary.small_edge_share:.0%}"
         return [finding("TPU305", program.where, step=program.mode, share=share)]
@@ -208,22 +176,10 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     else:
         names = dict.fromkeys(_description(buffer, program) for buffer in summary.buffers)
         largest = list(names)[:_MOST]
-    batch = program.per_core_batch
-    hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
-    if program.api is Api.STRATEGY:
-        hint = 'Give the layers the policy "mixed_bfloat16", or make the largest tensors smaller.'
-    if program.api is Api.KERAS_JAX:
-        hint = (
-            "Lower the batch, or give the layers the policy mixed_bfloat16. Where the variables are the "
-            "largest, split them by keras.distribution.ModelParallel."
-        )
-    elif program.api is Api.JAX:
-        hint = (
-            "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
-            "batch."
-        )
-    elif batch > 8:
-        hint = f"Lower the batch of {batch} a core ({program.global_batch} in all). {hint}"
+    batch, more = program.per_core_batch, {}
+    if program.api in (Api.ESTIMATOR, Api.STRATEGY):
+        lower = f"Lower the batch of {batch} a core ({program.global_batch} in all). "
+        more["lower"] = lower if batch > 8 else ""
     return finding(
         "TPU303",
         program.where,
@@ -233,7 +189,8 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         limit=memory(compiled.step.memory.available.value),
         needed=memory(compiled.step.memory.needed.value),
         largest=", ".join(largest),
-        hint=hint,
+        case=program.api,
+        **more,
     )
 
 
@@ -254,12 +211,11 @@ def _padding(compiled: Compiled) -> list[Finding]:
     worst = max(buffers, key=lambda buffer: buffer.waste, default=None)
     if worst is None or worst.waste < max(PADDING_BYTES, PADDING_SHARE * used):
         return []
-    shape, batch = worst.shape, compiled.program.per_core_batch
-    axis = shape.worst_axis
+    shape, axis = worst.shape, worst.shape.worst_axis
     size = shape.dims[axis]
-    hint = f"Make that axis a multiple of {shape.padded_dims[axis]}, or fold it into another axis."
-    if size == batch:
-        hint = "That axis is the batch: take a multiple of 8 a core, best of 128."
+    case, more = "other", {"multiple": shape.padded_dims[axis]}
+    if size == compiled.program.per_core_batch:
+        case, more = "batch", {}
     return [
         finding(
             "TPU304",
@@ -270,6 +226,7 @@ def _padding(compiled: Compiled) -> list[Finding]:
             true=memory(shape.bytes),
             axis=f"axis {axis} of size {size}",
             tile=" by ".join(map(str, shape.tile)),
-            hint=hint,
+            case=case,
+            **more,
         )
     ]

@@ -54,7 +54,7 @@ class Feed:
 
     def __init__(self, estimator: Any, input_fn: Callable, mode: str, cores: int) -> None:
         self._estimator, self._input_fn, self._mode = estimator, input_fn, mode
-        with _tpu_estimator.tpu_system(cores), _tensorflow.caught_log():
+        with _tpu_estimator.tpu_system(cores), _tensorflow.silent_log():
             self._sharding = _tpu_estimator.sharding(estimator, mode)
             self._axes = _tpu_estimator.settings(estimator).batch_axis
             with self._graph() as pipelines:
@@ -76,7 +76,7 @@ class Feed:
         """
         with (
             _tpu_estimator.tpu_system(self._cores),
-            _tensorflow.caught_log(),
+            _tensorflow.silent_log(),
             self._graph() as pipelines,
             v1.Session(config=remote.SESSION) as session,
         ):

@@ -97,12 +97,16 @@ class Recording:
         outside: Place,
         given: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
+        """Notes a call of fit or strategy.run; raises Enough: what follows needs its results."""
         self.calls.append(call)
         if not self.models:
             self.fit, self.outside, self.given = (model, dataset), outside, given
             self.trained_at = caller()
-        raise Enough("it needs a trained model")
+        raise Enough(
+            "it needs what strategy.run returns, as metrics and sums of the cores' results do"
+            if call.startswith("strategy.run")
+            else "it needs a trained model"
+        )
 
     def note_steps(self, steps: jax_runs.Steps) -> None:
         """Notes the step of JAX that a program trains with, unless it has called what trains otherwise.

@@ -159,7 +159,7 @@ class _StepGraph:
 
     def lower(self, draws: Draws | None = None) -> Program:
         """The step as a program; with `draws`, its random numbers are those."""
-        with _tensorflow.caught_log():
+        with _tensorflow.silent_log():
             share, name = self.batch // self.cores, f"{self.mode} step"
             program = to_program(self.step, name, self.mode, self.cores, share, draws)
         program.origin.read, program.where = self.feed.read, self.where

@@ -38,11 +38,6 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
         session(self, "", graph, config)
 
     asked = functools.partial(note_address, calls)
-    make_config = tpu.RunConfig.__init__
-
-    def noting_config(self, *arguments, **options):
-        make_config(self, *arguments, **options)
-        self.made_at = caller()  # of any file; an Estimator keeps a copy of it
 
     stand_ins = _methods(calls)
     for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
@@ -50,7 +45,8 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
             replace(owner, name, stand_ins[name])
     for module in (tf.estimator, v1.estimator):
         replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
-    replace(tpu.RunConfig, "__init__", noting_config)
+    for kind in (tpu.RunConfig, tpu.TPUEstimator):
+        replace(kind, "__init__", _noting_its_line(kind.__init__))
     replace(v1.Session, "__init__", open_here)
     replace(v1.Session, "reset", _nothing)
     for module in (tf.train, v1.train):
@@ -64,6 +60,17 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
         replace(root.config, "experimental_connect_to_host", _connect_to_host(calls))
         replace(root.tpu.experimental, "shutdown_tpu_system", _nothing)
         replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: topology)
+
+
+def _noting_its_line(init: Callable) -> Callable:
+    """As `init`, an __init__; the object has its line of the program, of any file, as `made_at`."""
+
+    @functools.wraps(init)
+    def noted(self, *arguments, **options):
+        init(self, *arguments, **options)
+        self.made_at = caller()
+
+    return noted
 
 
 def _nothing(*_: Any, **__: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts
 from lab_utils.dry_run.facts import DatasetFacts, StepFacts
 from lab_utils.dry_run.frontends import datasets
@@ -198,7 +199,7 @@ class FunctionWorkload(StepWorkload):
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
-        traced = trace_step(self.step, self.specs(cores, batch), cores)
+        traced = trace_step(self.step, self.specs(cores, batch), cores, self.observed.trained_at)
         if not _computes(traced.graph):
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
@@ -222,20 +223,24 @@ def _spec(array: Any) -> tf.TensorSpec:
     return tf.TensorSpec(np.shape(array), np.asarray(array).dtype)
 
 
-def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
+def trace_step(step: Callable, specs: list[Any], cores: int, trained_at: Place) -> Any:
     """step(*specs), nests of one core's tf.TensorSpec, as a ConcreteFunction for one of `cores` cores.
 
     Raises:
-        StepRaised: the step raised.
+        StepRaised: the step raised; blamed is `trained_at` where none of the program's lines did.
+        CannotLower: it raised for what this machine lacks, or for an older version of Keras.
     """
-    with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
+    with _tensorflow.eager(), _tensorflow.silent_log(), _tensorflow.replicas(cores):
         # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
         python = getattr(step, "python_function", step)
         function = tf.function(python, autograph=True, jit_compile=True)
         try:
             return function.get_concrete_function(*specs)
         except Exception as error:  # whatever the user's function raises is the step's fault
-            raise StepRaised(told(error), where=place(error)) from error
+            where = place(error) or trained_at
+            if reason := elsewhere.reason(error):
+                raise CannotLower(reason, where=where, only_here=True) from error
+            raise StepRaised(told(error), where=where) from error
 
 
 def share(spec: tf.TensorSpec, cores: int, uneven: bool = False) -> tf.TensorSpec:

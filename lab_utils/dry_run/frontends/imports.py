@@ -27,10 +27,15 @@ def give_tensorflow_its_estimator() -> None:
             importlib.import_module(ESTIMATOR)
 
     loading.prepare()
-    if tensorflow := loading.tensorflow():
-        install(tensorflow)
+    once_imported("tensorflow", install)
+
+
+def once_imported(name: str, action: Callable[[ModuleType], None]) -> None:
+    """Calls `action` with the package `name` as soon as it is imported, or now if it is."""
+    if name in sys.modules:
+        action(sys.modules[name])
     else:
-        sys.meta_path.insert(0, _Finder({"tensorflow": install}))
+        sys.meta_path.insert(0, _Finder({name: action}))
 
 
 @contextlib.contextmanager

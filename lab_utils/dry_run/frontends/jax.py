@@ -46,53 +46,28 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_BRANCH = (
-    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value. Give sizes "
-    "and flags as static arguments (static_argnames); keep NumPy out of the step; split only axes whose "
-    "size is a multiple of their mesh axis."
-)
-_MASK = (
-    "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
-    "jnp.mean; jnp.nonzero, jnp.unique and jnp.compress take size=."
-)
 _SIZED = (
     "compress",
     "extract",
 )  # functions of jax.numpy that JAX ends with an error about truth values
-_BLOCK = (
-    "Give each pl.BlockSpec a shape whose last two sizes are multiples of 8 and 128, or those of the whole "
-    "array: pad the array where they do not divide it."
-)
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
-_INSTEAD = {
-    "eig": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-    "schur": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-    "hessenberg": "for a symmetric or Hermitian matrix use jnp.linalg.eigh, which a TPU has. ",
-}
-_ON_THE_HOST = (
-    "A TPU has no {name}: {instead}Otherwise compute it on the host: by jax.pure_callback in the step, or "
-    "before it in a function that a CPU device runs (jax.default_device(jax.devices('cpu')[0]))."
-)
-_COPIED = (
-    "jax.jit hands the step a copy of a Flax NNX model and of its optimizer, and what the step changes there "
-    "is lost. Compile the step with nnx.jit in place of jax.jit, or return both from it."
-)
+_SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
 
 class NotJax(CannotLower):
-    """The step raised while JAX traced or lowered it; `hint` is what to do first."""
+    """The step raised while JAX traced or lowered it; `case` says what to do, in the words of TPU343."""
 
-    def __init__(self, error: Exception, where: Place, hint: str = _BRANCH) -> None:
+    def __init__(self, error: Exception, where: Place, case: str, **facts: str) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
         super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
-        self.hint = hint
+        self.facts = {"case": case} | facts
 
     def finding(self) -> Finding:
         """TPU343, with JAX's own words."""
         message = str(self)
-        facts = {"reason": shortened(message), "hint": self.hint}
+        facts = {"reason": shortened(message)} | self.facts
         return finding("TPU343", self.where, message=message, **facts)
 
 
@@ -112,10 +87,7 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
-    _leak_fix = (
-        "Return what a function of JAX makes, and keep nothing of it elsewhere: not in an attribute, and not "
-        "in a generator of random numbers. Draw them before jax.lax.cond, and hand them to the branches."
-    )
+    _leak = "leak"
 
     def __init__(
         self,
@@ -139,6 +111,7 @@ class JaxWorkload(Workload):
             if self.recorded
             else [(step, call) for call in jax_calls.examples(step, data)]
         )
+        self.calls = jax_calls.without_refs(self.calls)
         self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
@@ -155,16 +128,20 @@ class JaxWorkload(Workload):
     def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
         """What two calls of the program show, by numbers of arrays: which come back, and which are new.
 
-        None, and none, where a program made no two calls, or where the step changes objects in place.
+        None, and none, where a program made no two calls. Where the step changes objects in place, None
+        stands for what comes back.
         """
         jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
         is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
-        if not is_known or len(recorded.given) != len(jaxpr.outvars):
+        if not is_known:
             return None, set()
         leaves = jax.tree.leaves(recorded.calls[0])
         numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
+        new = {numbers[n] for n in recorded.new if n in numbers}
+        if len(recorded.given) != len(jaxpr.outvars):
+            return None, new
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
-        return pairs, {numbers[n] for n in recorded.new if n in numbers}
+        return pairs, new
 
     @cached_property
     def state(self) -> list[tuple[int, int]]:
@@ -192,7 +169,9 @@ class JaxWorkload(Workload):
             }
         variables = traced.jaxpr.jaxpr.invars
         new = {number for number in new - held if not _is_key(variables[number].aval)}
-        return new or _batch(traced.jaxpr.jaxpr, held)
+        if not new:
+            return _batch(traced.jaxpr.jaxpr, held)
+        return new if self.is_pmap else new | _of_their_length(traced.jaxpr.jaxpr, new, held)
 
     @property
     def _precision(self) -> str | None:
@@ -217,7 +196,7 @@ class JaxWorkload(Workload):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         if leaked := _jax.leak(traced):
             error, made_at = leaked
-            raise NotJax(error, made_at or self.where, self._leak_fix)
+            raise NotJax(error, made_at or self.where, self._leak)
         if not _jax.computes(traced.jaxpr.jaxpr):
             if jax_calls.loses_updates(step, call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
@@ -230,17 +209,16 @@ class JaxWorkload(Workload):
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
         if lacking := _NO_RULE.search(str(error)):
             name = lacking[1]
-            hint = _ON_THE_HOST.format(name=name, instead=_INSTEAD.get(name, ""))
-            hint = hint.replace(": Otherwise compute", ": compute")
-            return NotJax(error, self._line_of(name) or self.where, hint)
+            case = "symmetric" if name in _SYMMETRIC else "host"
+            return NotJax(error, self._line_of(name) or self.where, case, name=name)
         if "block shape" in str(error):
-            return NotJax(error, self.where, _BLOCK)
+            return NotJax(error, self.where, "block")
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
         boolean |= not called.isdisjoint(_SIZED)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
-        return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
+        return NotJax(error, self.where, "mask" if boolean else "branch", around=around)
 
     def _line_of(self, primitive: str) -> Place:
         """The first line of the step that uses a primitive; no place where it was not traced."""
@@ -285,13 +263,14 @@ class JaxWorkload(Workload):
         traced = self._traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
-        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, self._mapper(jaxpr))
+        mapper, here = self._mapper(jaxpr), jax.device_count()
+        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, mapper, here)
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in self.state}
         try:
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
         except sharded.IndivisibleAxis as error:
-            raise NotJax(error, self.where) from error
+            raise NotJax(error, self.where, "branch", around="") from error
         # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
         reused = state if self.is_pmap else set()
         per_core_batch = self.examples_a_step / math.prod(mesh.values())
@@ -311,6 +290,7 @@ class JaxWorkload(Workload):
                 [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
                 _splits(arguments, jaxpr, state, self.where),
+                is_whole=math.prod(mesh.values()) > 1 and not sharded.splits(text),
             ),
             left_out=self._left_out(jaxpr),
         )
@@ -381,8 +361,8 @@ class JaxWorkload(Workload):
             )
         if self._mapper(jaxpr):
             sentences.append(
-                "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
-                "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
+                "Whether the cores of a mapped step agree on integers and single numbers of its state: its "
+                "arrays are judged by TPU245 and TPU246."
             )
         return " ".join(sentences)
 
@@ -413,7 +393,7 @@ def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
 
 
 def _lost(where: Place) -> Finding:
-    return finding("TPU408", where, steps=1, hint=_COPIED)
+    return finding("TPU408", where, steps=1, case="copied")
 
 
 def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:
@@ -448,6 +428,21 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
             "Say so, as in dry_run(step, arguments, batch_argnums=1)"
         )
     return {number for argument in alike for number in groups[argument]}
+
+
+def _of_their_length(jaxpr: Any, new: set[int], state: set[int]) -> set[int]:
+    """The numbers of arguments that hold an example in each row, as the new ones do, and are not new.
+
+    A step may take the whole data each time, and new noise for each of the examples. An array within a
+    structure may be a frozen parameter instead.
+    """
+    lengths = {jaxpr.invars[number].aval.shape[0] for number in new}
+    return {
+        number
+        for number, (name, variable) in enumerate(zip(_jax.names(jaxpr), jaxpr.invars, strict=True))
+        if len(lengths) == 1 and number not in state and not _is_key(variable.aval)
+        and variable.aval.shape[:1] == (*lengths,) and name.isidentifier()
+    }  # fmt: skip
 
 
 def _is_key(aval: Any) -> bool:

@@ -77,6 +77,37 @@ def trace(step: Callable, call: tuple) -> Any:
         return _as_inner_asks(*_arrays_alone(step, call))
 
 
+def without_refs(calls: list[tuple[Callable, tuple]]) -> list[tuple[Callable, tuple]]:
+    """Calls of a step that changes arguments of type jax.Ref in place, as calls of one that returns them.
+
+    The new function returns its arguments, with None in place of all but jax.Ref, and the step's results.
+    """
+    step, first = calls[0]
+    if not any(map(_jax.is_ref, jax.tree.leaves([call for _, call in calls]))):
+        return calls
+    refs = [_jax.is_ref(leaf) for leaf in jax.tree.leaves(first)]
+
+    def changed(*arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        pairs = zip(leaves, refs, strict=True)
+        given = [jax.new_ref(leaf) if is_ref else leaf for leaf, is_ref in pairs]
+        results = step(*structure.unflatten(given))
+        new = [each[...] if is_ref else None for each, is_ref in zip(given, refs, strict=True)]
+        return structure.unflatten(new), results
+
+    held = [n for n, each in enumerate(first) if jax.tree.leaves(each) and _of_refs_only(each)]
+    function = jax.jit(changed, donate_argnums=held)
+
+    def values(leaf: Any) -> Any:
+        return leaf[...] if _jax.is_ref(leaf) else leaf
+
+    return [(function, jax.tree.map(values, call)) for _, call in calls]
+
+
+def _of_refs_only(tree: Any) -> bool:
+    return all(map(_jax.is_ref, jax.tree.leaves(tree)))
+
+
 def statics(step: Callable, call: tuple) -> list[Any]:
     """What a call gives that is a constant of its compiled program: what is not an array for Equinox or pmap.
 
@@ -153,7 +184,8 @@ def abstract(tree: Any) -> Any:
     def shape(leaf: Any) -> Any:
         if not isinstance(leaf, jax.Array):
             return leaf
-        kind = {"weak_type": leaf.weak_type, "sharding": leaf.sharding}
+        # a random key has no weak type
+        kind = {"weak_type": getattr(leaf, "weak_type", False), "sharding": leaf.sharding}
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, **kind)
 
     return jax.tree.map(shape, tree)
@@ -302,7 +334,7 @@ def _is_stream(value: Any) -> bool:
 def _abstract(leaf: Any) -> Any:
     """A leaf as JAX takes it: an array of another library as its shape and type, the rest as it is."""
     ours = jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic
-    if not is_array(leaf) or isinstance(leaf, ours):
+    if not is_array(leaf) or isinstance(leaf, ours) or _jax.is_ref(leaf):
         return leaf
     dtype = getattr(leaf.dtype, "as_numpy_dtype", None) or str(leaf.dtype).rpartition(".")[2]
     return jax.ShapeDtypeStruct(tuple(leaf.shape), jax.numpy.dtype(dtype))

@@ -113,24 +113,32 @@ def comparison(
 def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
     """The numbers of the arguments of a step that the cores hold alike, each in an array of its own.
 
-    These are the state; and what flax.jax_utils.replicate and its like made, as a learning rate or the
-    weights of classes: its rows are the same. Of shapes, one number a core counts as such.
+    These are the state, but for random keys of which each core has its own; and what
+    flax.jax_utils.replicate and its like made, as a learning rate or the weights of classes: its rows are the
+    same. Of shapes, one number a core counts as such.
     """
     if not is_pmap:
         return set()
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, jaxpr.invars) or {}
-    alike = {number for leaf, number in numbers.items() if _rows_are_alike(leaves[leaf])}
-    return alike | {argument for argument, _ in state}
+    keys = {n for n, variable in enumerate(jaxpr.invars) if _holds_keys(variable.aval)}
+    alike = {n for leaf, n in numbers.items() if _rows_are_alike(leaves[leaf], is_key=n in keys)}
+    return alike | {n for n, _ in state if n not in keys}
 
 
-def _rows_are_alike(value: Any) -> bool:
+def _holds_keys(aval: Any) -> bool:
+    """Whether an array has a random key for each core, or the numbers of one."""
+    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape[1:] in ((2,), (4,)))
+
+
+def _rows_are_alike(value: Any, *, is_key: bool) -> bool:
     if isinstance(value, jax.ShapeDtypeStruct):
         return len(value.shape) == 1 and not _jax.is_key(value)
     rows = _plain(value)
     if rows.ndim < 1 or len(rows) < 2 or not (rows == rows[:1]).all():
         return False
-    return rows.ndim == 1 or not _is_constant(rows)  # zeros may stand for examples
+    # zeros may stand for examples; the numbers of jax.random.PRNGKey(0) are zeros
+    return rows.ndim == 1 or is_key or not _is_constant(rows)
 
 
 def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:

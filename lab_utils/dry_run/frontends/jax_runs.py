@@ -41,6 +41,7 @@ _LOOP = "scan"
 _OF_KERAS = re.compile(r"-packages[/\\]keras[/\\]")
 _GRADIENTS = ("grad", "value_and_grad")  # of jax, called where nothing is compiled
 MODULES = tuple(_MAKERS)
+_PLATFORM = ("jax_platforms", "jax_platform_name")  # of jax.config
 _ACCELERATORS = ("tpu", "gpu", "cuda")
 
 
@@ -109,6 +110,7 @@ class Steps:
     within: Place = (
         NOWHERE  # where gradients are taken in what JAX traces, and no function of `found` does
     )
+    cpu_at: Place = NOWHERE  # where the program asks JAX for the CPU
 
     def chosen(self) -> Step | None:
         """The step to judge; None where the program called none.
@@ -265,10 +267,11 @@ def _new(leaves: list[Any], first: list[Any], pairs: dict[int, int]) -> set[int]
     }
 
 
-def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
+def stand_in(jax: types.ModuleType, cores: int, steps: Steps, stack: ExitStack) -> None:
     """Gives JAX so many devices of this machine's CPU, which stand for TPUs and GPUs until `stack` is left.
 
-    It keeps its own number if it has started, or if its flags name one. No other host is contacted.
+    It keeps its own number if it has started, or if its flags name one. No other host is contacted. A
+    platform that the program asks for is noted in `steps`, and not taken.
     """
     jax.config.update("jax_platforms", "cpu")  # or libtpu would look for a TPU, and take one
     if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
@@ -278,6 +281,15 @@ def stand_in(jax: types.ModuleType, cores: int, stack: ExitStack) -> None:
     def replace(owner: Any, name: str, function: Callable) -> None:
         stack.enter_context(mock.patch.object(owner, name, function))
 
+    update = jax.config.update
+
+    def noted(name: str, value: Any) -> None:
+        if name not in _PLATFORM:
+            update(name, value)
+        else:
+            steps.cpu_at = caller() if str(value).startswith("cpu") else NOWHERE
+
+    replace(jax.config, "update", noted)
     replace(jax.distributed, "initialize", lambda *_, **__: None)
     for name in ("devices", "local_devices", "device_count", "local_device_count"):
         replace(jax, name, _of_the_cpu(getattr(jax, name)))

@@ -63,4 +63,4 @@ class KerasWorkload(StepWorkload):
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
         with keras_lines.shown(sys.modules[self._package]):
-            return trace_step(step, self.specs(cores, batch), cores)
+            return trace_step(step, self.specs(cores, batch), cores, self.observed.trained_at)

@@ -33,23 +33,11 @@ from lab_utils.dry_run.read import keras_jax as rules_of_keras
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
 
-_SIGNATURE = "On JAX, Keras calls train_step(self, state, data), which returns (logs, new state)."
 _NOT_READ = (
     "Evaluation and prediction of the model, which are not compiled; and how the input pipeline is made, of "
     "which only the batches are read."
 )
-_PLAIN = "Fix the error at the line named: it would stop fit on a TPU too."
-_LAYOUT = "Give this variable another layout, or its layer a number of units that divides."
-_PYTHON = (
-    "Compute with keras.ops on shapes that are known: keras.ops.where in place of an `if` on values or of a "
-    "boolean index."
-)
 
-
-_OF_STEP = (
-    "While fit trains on JAX, the variables of a metric reach compute_loss and compute_metrics only. Make "
-    "the metric in __init__, and update it in compute_loss of the model, not in call."
-)
 
 # Of a message of JAX: lines on which of Keras' functions was traced.
 _OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
@@ -66,11 +54,7 @@ class KerasJaxWorkload(JaxWorkload):
 
     backend = "JAX"
     labs = MappingProxyType({"11": "10"})  # of a step of JAX, which here is that of Keras
-    _leak_fix = (
-        "Build the model before fit: begin it with keras.Input(shape), or call model.build. A layer such as "
-        "Normalization(mean=...) keeps what it computes when it is built, and fit builds it within a "
-        "function that JAX traces. Draw random numbers before keras.ops.cond, and hand them to the branches."
-    )
+    _leak = "leak of Keras"
 
     def __init__(
         self, model: Any, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -261,7 +245,7 @@ class KerasJaxWorkload(JaxWorkload):
             try:
                 sharded.local_shape(array.shape, spec, mesh, name)
             except sharded.IndivisibleAxis as error:
-                raise NotJax(error, self._made(variable) or self.where, _LAYOUT) from error
+                raise NotJax(error, self._made(variable) or self.where, "layout") from error
 
     def _build(self) -> None:
         """Makes the variables, where the program has not.
@@ -286,7 +270,7 @@ class KerasJaxWorkload(JaxWorkload):
         try:
             inspect.signature(self.model.train_step).bind((), ())
         except TypeError as error:
-            return NotJax(error, place(type(self.model).train_step), _SIGNATURE)
+            return NotJax(error, place(type(self.model).train_step), "signature")
         return None
 
     def _refusal(self, error: Exception) -> CannotLower:
@@ -299,8 +283,8 @@ class KerasJaxWorkload(JaxWorkload):
         if process.newer_jax() or "not found for platform tpu" in str(error):
             return super()._refusal(error)
         of_jax = type(error).__module__.startswith("jax")
-        hint = _OF_STEP if _keras.lacks_value(error) else _PYTHON if of_jax else _PLAIN
-        refused = NotJax(error, self.where, hint)
+        case = "metric" if _keras.lacks_value(error) else "values" if of_jax else "Python"
+        refused = NotJax(error, self.where, case)
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 

@@ -19,34 +19,27 @@ from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 
-_RANDOM = "Draw them with keras.random, with a keras.random.SeedGenerator that the layer or the model holds."
-_PRINTED = "Print in a callback, from the logs of the step; jax.debug.print is for debugging alone."
-_KEPT = (
-    "Count in a callback; or keep the number as a variable, made by add_weight(trainable=False) and changed "
-    "by assign."
-)
-
 
 @contextlib.contextmanager
 def noted() -> Iterator[list[Finding]]:
     """Context manager: the findings (TPU253) on what the program's own lines do while it is entered."""
     found: dict[Place, Finding] = {}
 
-    def note(what: str, result: str, hint: str) -> None:
+    def note(what: str, result: str, case: str) -> None:
         if place := _of_program():
-            facts = {"what": what, "result": result, "hint": hint}
-            is_note = hint == _PRINTED  # a shape that is printed once may be what is meant
+            facts = {"what": what, "result": result, "case": case}
+            is_note = case == "prints"  # a shape that is printed once may be what is meant
             found.setdefault(place, finding("TPU253", place, note=is_note, **facts))
 
     findings: list[Finding] = []
     with contextlib.ExitStack() as stack:
-        printed = _calling(print, note, "prints", "later steps print nothing", _PRINTED)
+        printed = _calling(print, note, "prints", "later steps print nothing", "prints")
         stack.enter_context(mock.patch.object(builtins, "print", printed))
         for module, name in ((np.random, "NumPy"), (random, "Python")):
             for function in _drawing(module):
                 what = f"draws random numbers of {name}"
                 real = getattr(module, function)
-                drawn = _calling(real, note, what, "all steps use the same numbers", _RANDOM)
+                drawn = _calling(real, note, what, "all steps use the same numbers", "draws")
                 stack.enter_context(mock.patch.object(module, function, drawn))
         stack.enter_context(_attributes(note))
         try:
@@ -90,7 +83,7 @@ def _attributes(note: Callable) -> Any:
         before = getattr(self, name, None) if not name.startswith("__") else None
         is_number = isinstance(value, int | float) and isinstance(before, int | float)
         if is_number and not isinstance(value, bool) and value != before:
-            note(f"changes self.{name}", "it keeps the value of the first step", _KEPT)
+            note(f"changes self.{name}", "it keeps the value of the first step", "keeps")
         real(self, name, value)
 
     return mock.patch.object(keras.Layer, "__setattr__", __setattr__)

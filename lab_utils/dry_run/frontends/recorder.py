@@ -96,6 +96,11 @@ def record(
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
     calls.note_steps(steps)
+    if steps.cpu_at:
+        calls.not_checked.append(
+            f"What it computes on: the program asks JAX for the CPU (at {steps.cpu_at.position}), and was "
+            "judged as if it asked for the TPU. Leave that line out on a TPU."
+        )
     calls.traced_only = steps.within
     if calls.fit:
         calls.later_trainings = trainings.others(path, calls.trained_at)
@@ -150,7 +155,7 @@ def _jax_met(
         def action(module: types.ModuleType) -> None:
             if name == "jax":
                 calls.imports_jax = True
-                jax_runs.stand_in(module, cores, stack)
+                jax_runs.stand_in(module, cores, steps, stack)
             jax_runs.watch(name, module, steps, stack)
 
         return action

@@ -31,7 +31,7 @@ class Scope:
     def __init__(self) -> None:
         self.has_strategy, self._depth = False, 0
         self._models: list[_Model] = []
-        self._variables: dict[int, weakref.ref] = {}  # by id(): they have no hash
+        self._variables: dict[int, weakref.ref] = {}  # by id() of what they hold: they have no hash
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -40,7 +40,7 @@ class Scope:
 
         def noted(create: Callable, **options: Any) -> Any:
             variable = create(**options)
-            self._variables[id(variable)] = weakref.ref(variable)
+            self._variables[id(_held(variable))] = weakref.ref(variable)
             return variable
 
         self._depth += 1
@@ -95,8 +95,13 @@ class Scope:
         return all(self._holds(each) for each in values if isinstance(each, tf.Variable))
 
     def _holds(self, variable: Any) -> bool:
-        known = self._variables.get(id(variable))
-        return known is not None and known() is variable
+        known = self._variables.get(id(_held(variable)), lambda: None)()
+        return known is not None and _held(known) is _held(variable)
+
+
+def _held(variable: Any) -> Any:
+    """What a variable and Keras' wrapper around it share: mixed precision puts one around each."""
+    return getattr(variable, "handle", variable)
 
 
 def _weights(model: Any) -> list[Any]:

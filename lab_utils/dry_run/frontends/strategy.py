@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
+from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.scope import Scope
@@ -73,6 +74,13 @@ def _strategy(
             return self
 
         def run(self, fn: Callable, args: tuple = (), kwargs: Any = None, **options: Any) -> Any:
+            if (stranger := _no_tensor((args, kwargs))) is not None:
+                raise CannotJudge(
+                    f"strategy.run at {caller().position} is given an object of class "
+                    f"{type(stranger).__name__} among its arguments. TPUStrategy makes a tensor of each "
+                    "argument, and raises a TypeError for one that is none: let the step take this object "
+                    "from around it, as a global name or an attribute, and give it tensors only"
+                )
             python = getattr(fn, "python_function", fn)
             dataset = next((data for data in distributed if _gives(data, args)), None)
             if dataset is None or kwargs:
@@ -102,6 +110,9 @@ def _strategy(
         ) -> Any:
             """Batches of all cores, where the program makes those of one."""
             batches = dataset_fn(tf.distribute.InputContext(1, 0, cores))
+            if (whole := datasets.whole_batches(batches)) is not batches:  # the last may be shorter
+                size = tf.nest.flatten(whole.element_spec)[0].shape[0]
+                return self.experimental_distribute_dataset(batches.unbatch().batch(size * cores))
             is_tuple = isinstance(batches.element_spec, tuple)
 
             def joined(*batch: Any) -> Any:
@@ -115,6 +126,19 @@ def _strategy(
         experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     return TPUStrategy
+
+
+def _no_tensor(arguments: Any) -> Any:
+    """The first object in a nest of which no tensor can be made; None where there is none."""
+    for leaf in tf.nest.flatten(arguments):
+        # An iterator is taken apart into its tensors; None at the end is left out.
+        if leaf is None or tf.is_tensor(leaf) or isinstance(leaf, tf.__internal__.CompositeTensor):
+            continue
+        try:
+            tf.convert_to_tensor(leaf)
+        except (TypeError, ValueError):
+            return leaf
+    return None
 
 
 def _gives(dataset: Any, arguments: tuple) -> bool:

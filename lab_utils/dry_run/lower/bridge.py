@@ -245,7 +245,7 @@ def _hlo(
 ) -> tuple[bytes, list[int]]:
     """The HLO of a graph that returns the tensors `names`, and the order in which it takes the variables."""
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in feeds]
-    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+    with _tensorflow.eager(), _tensorflow.silent_log(), tf.device("/device:CPU:0"):
         # They hold no values: the machine gives no memory for what nobody writes.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
         values = [tf.Variable(value, trainable=False) for value in empty]

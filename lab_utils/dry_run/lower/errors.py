@@ -16,19 +16,6 @@ NO_BOUND, LOOP_STATE = (
     "Input and output shapes of loop body do not match",
 )
 _LONGEST = 300  # characters of a message
-_STATIC = "Use a static size: a fixed maxlen, k or length with padding and a mask."
-_BOUND = (
-    "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N), or in a loop "
-    "of AutoGraph tf.autograph.experimental.set_loop_options(maximum_iterations=N). Give a TensorArray its "
-    "size."
-)
-_OTHER_OP = (
-    "Change the op named to one that XLA has, or move it to the input pipeline (dataset.map)."
-)
-_SAME_SHAPE = (
-    "Keep the shape of a loop's state: write each round's part into a tf.TensorArray(dtype, size=N), or into "
-    "a tensor of the final length."
-)
 
 
 def shortened(message: str) -> str:
@@ -57,13 +44,13 @@ class CannotLower(Exception):
         if self.only_here:
             return None
         if _NEEDS_CONSTANT.search(message):
-            fix = _BOUND if NO_BOUND in message else _STATIC
-            return finding("TPU301", self.where, message=message, fix=fix)
+            case = "loop" if NO_BOUND in message else "size"
+            return finding("TPU301", self.where, message=message, case=case)
         lacking = self.op_type and "No registered" in message
-        reason, fix = f"it has no {self.op_type} op" if lacking else shortened(message), _OTHER_OP
+        reason, case = f"it has no {self.op_type} op" if lacking else shortened(message), "op"
         if LOOP_STATE in message:
-            reason, fix = _grows(message), _SAME_SHAPE
-        return finding("TPU302", self.where, message=message, reason=reason, fix=fix)
+            reason, case = _grows(message), "loop"
+        return finding("TPU302", self.where, message=message, reason=reason, case=case)
 
 
 class StepRaised(CannotLower):

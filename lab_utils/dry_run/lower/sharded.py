@@ -15,6 +15,8 @@ from lab_utils.dry_run.lower.errors import InputUnfit
 
 _MESH = re.compile(r"sdy\.mesh @(\w+) = <\[([^\]]*)\][^\n]*")
 _AXIS = re.compile(r'"([^"]+)"=(\d+)')
+# A sharding with the name of an axis in it, what a mapped function holds, or a sharding in XLA's older words.
+_SPLIT = re.compile(r'<@\w+, \[[^\]]*\{"|sdy\.manual_computation|devices=\[')
 _PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d+)")
 
 
@@ -23,13 +25,19 @@ class IndivisibleAxis(ValueError):
 
 
 def layout(
-    text: str, cores: int, topology: str, mesh_axes: Mapping[str, int] | None, mapper: str = ""
+    text: str,
+    cores: int,
+    topology: str,
+    mesh_axes: Mapping[str, int] | None,
+    mapper: str = "",
+    here: int = 1,
 ) -> tuple[str, dict[str, int]]:
     """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
 
     Args:
         mesh_axes: sizes of axes of the mesh, by name; those that are not named keep theirs.
         mapper: what maps a part of it, "jax.shard_map" or "jax.pmap"; "" where nothing does.
+        here: the devices that JAX has in this process.
 
     Raises:
         InputUnfit: the mesh cannot be laid on so many cores.
@@ -42,7 +50,7 @@ def layout(
     devices = int(_PARTITIONS.search(text)[1])
     if not meshes:
         if devices != cores and (mapper or devices != 1):
-            raise _not_resized(devices, cores, topology, mapper, "without a named mesh")
+            raise _not_resized(devices, cores, topology, here, mapper, "without a named mesh")
         if mesh_axes:
             names, ones = tuple(mesh_axes), (1,) * len(mesh_axes)
             raise InputUnfit(
@@ -71,12 +79,17 @@ def layout(
     if sizes == mesh:
         return text, mesh
     if len(meshes) > 1 or mapper:
-        raise _not_resized(devices, cores, topology, mapper, "on more than one mesh")
+        raise _not_resized(devices, cores, topology, here, mapper, "on more than one mesh")
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
     text = _PARTITIONS.sub(f"mhlo.num_partitions = {cores}", text, count=1)
     # On one device JAX itself pairs what is donated with results; on several the compiler does.
     return re.sub(r"tf\.aliasing_output = \d+ : i32", "jax.buffer_donor = true", text), sizes
+
+
+def splits(text: str) -> bool:
+    """Whether any array of a program is split over its mesh."""
+    return bool(_SPLIT.search(text))
 
 
 def as_many(cores: int) -> str:
@@ -85,11 +98,16 @@ def as_many(cores: int) -> str:
     return f'give JAX {devices} before it starts, jax.config.update("jax_num_cpu_devices", {cores})'
 
 
-def _not_resized(devices: int, cores: int, topology: str, mapper: str, reason: str) -> InputUnfit:
+def _not_resized(
+    devices: int, cores: int, topology: str, here: int, mapper: str, reason: str
+) -> InputUnfit:
     why = f"and {mapper} has their shapes" if mapper else reason
+    do = as_many(cores)
+    if devices < cores <= here:  # the program chose fewer
+        do = f"make the mesh of all {counted(here, 'device')} that JAX has here, jax.devices()"
     return InputUnfit(
-        f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
-        f"{topology} has {counted(cores, 'core')}"
+        f"{do}: the step is lowered for {counted(devices, 'device')} {why}, and "
+        f"{topology} has {counted(cores, 'core')} (the command does so for slices of one size)"
     )
 
 

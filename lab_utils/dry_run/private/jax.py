@@ -351,6 +351,11 @@ def computes(jaxpr: Any) -> bool:
     return bool(needed.eqns) and any(used) and (bool(jaxpr.outvars) or mutable)
 
 
+def is_ref(leaf: Any) -> bool:
+    """Whether an argument is a jax.Ref, which a step changes in place."""
+    return hasattr(getattr(leaf, "aval", None), "inner_aval")
+
+
 def maker(jaxpr: Any, variable: Any) -> Any:
     """The equation that makes a result, within jitted functions and shard_map; None: none does."""
     for equation in reversed(jaxpr.eqns):

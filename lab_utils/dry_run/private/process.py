@@ -7,6 +7,7 @@ for a whole process, and libtpu is 700 MB. A child can be stopped at any moment,
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import re
 import signal
@@ -118,7 +119,13 @@ _limit: ContextVar[float | None] = ContextVar("seconds for a compilation", defau
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Context manager: a compilation that takes longer is ended, and raises TookTooLong; None: no limit."""
+    """Context manager: a compilation that takes longer is ended, and raises TookTooLong; None: no limit.
+
+    Raises:
+        ValueError: the number of seconds is not positive.
+    """
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ValueError(f"limit={seconds} must be a positive number of seconds")
     token = _limit.set(seconds)
     try:
         yield

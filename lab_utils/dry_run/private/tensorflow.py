@@ -60,23 +60,16 @@ def no_session() -> Iterator[None]:
 
 
 @contextmanager
-def caught_log() -> Iterator[list[str]]:
-    """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen.
-
-    Also where a program switched it off, by dictConfig with disable_existing_loggers.
-    """
-    lines: list[str] = []
-    collector = logging.Handler(logging.WARNING)
-    collector.emit = lambda record: lines.append(record.getMessage())
-    settings = {"handlers": [collector], "level": logging.WARNING, "_cache": {}}
+def silent_log() -> Iterator[None]:
+    """Context manager: TensorFlow's log and warnings are not shown."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         for name in ("tensorflow", "absl"):
             logger = logging.getLogger(name)
-            switches = {"propagate": False, "disabled": False}
-            stack.enter_context(mock.patch.multiple(logger, **settings, **switches))
-        yield lines
+            nowhere = {"handlers": [logging.NullHandler()], "propagate": False}
+            stack.enter_context(mock.patch.multiple(logger, **nowhere))
+        yield
 
 
 @contextmanager

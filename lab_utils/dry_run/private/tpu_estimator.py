@@ -19,7 +19,7 @@ import numpy as np
 
 from lab_utils.common import scratch
 from lab_utils.common.source import NOWHERE, place_of_stack
-from lab_utils.dry_run.private.tensorflow import GraphBuilt, caught_log
+from lab_utils.dry_run.private.tensorflow import GraphBuilt, silent_log
 from lab_utils.estimator import tf, v1
 
 # isort: split
@@ -97,10 +97,9 @@ def take_batch_sizes(estimator: Any, other: Any) -> None:
 
 @dataclass
 class Rehearsal:
-    """A temporary model_dir, and TensorFlow's lines of level WARNING and above so far."""
+    """A temporary model_dir."""
 
     model_dir: str
-    log: list[str]
 
     def twin(self, estimator: Any, *, any_cores: bool = False, **changes: Any) -> Any:
         """A TPUEstimator(use_tpu=True) with the settings of `estimator`, writing to `model_dir`.
@@ -137,16 +136,16 @@ class Rehearsal:
 def rehearsing(cores: int, aloud: bool = False) -> Iterator[Rehearsal]:
     """Context manager: TPUEstimators ask about their TPU, and are told that it has `cores` cores.
 
-    The model_dir is removed on leaving, and TensorFlow's log lines are caught. What the learner's own
+    The model_dir is removed on leaving, and TensorFlow's log is not shown. What the learner's own
     functions print is shown only where it is `aloud`: they are called many times.
     """
     with (
         contextlib.nullcontext() if aloud else contextlib.redirect_stdout(io.StringIO()),
         scratch.folder() as model_dir,
-        caught_log() as log,
+        silent_log(),
         tpu_system(cores),
     ):
-        yield Rehearsal(model_dir, log)
+        yield Rehearsal(model_dir)
 
 
 @contextmanager
@@ -225,12 +224,6 @@ def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
         )
         with tpu_context._TPUEstimatorReplicaContext(gen_xla_ops.xla_replica_id()):
             return wrapper._call_model_fn(features, labels)
-
-
-def scaffold_does_something(scaffold: Any) -> bool:
-    """Whether a Scaffold was given work; EstimatorSpec makes an empty one where it is given none."""
-    work = ("_init_fn", "_init_op", "_local_init_op", "_saver", "_ready_op", "_init_feed_dict")
-    return any(getattr(scaffold, name) is not None for name in work)
 
 
 def create_global_step(estimator: Any) -> None:

@@ -30,15 +30,6 @@ _ENDLESS = 2**48  # elements: a counter's whole range
 _MOST_COUNTED = 200_000  # examples of files: counting them reads them
 _COUNTING = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=20_000)
 INPUT_FN, DATASET = "input_fn", "the dataset"  # where data come from, in words
-_REPEAT = (
-    "Repeat the training data (dataset.repeat() before batch()), or ask for no more steps. In evaluation "
-    "make eval_batch_size no larger than the number of examples, and ask for number of examples // "
-    "eval_batch_size steps. In prediction omit drop_remainder: TPUEstimator itself pads the last batch."
-)
-_REPEAT_DATASET = (
-    "Repeat the dataset (dataset.repeat() before batch()), or leave out steps_per_epoch: fit then reads all "
-    "of the dataset in each epoch."
-)
 
 
 @dataclass
@@ -366,8 +357,7 @@ def too_short(
     """A finding where the data end before the steps do; a note where fewer steps may be asked for."""
     if batches is None:
         return
-    fix = _REPEAT_DATASET if source == DATASET else _REPEAT
-    facts = {"mode": mode.activity, "source": source, "fix": fix}
+    facts = {"mode": mode.activity, "source": source, "case": source}
     if batches < 1:
         yield finding("TPU211", where, have=0, what="one step", need=1, **facts)
     elif asked and batches < asked.need:

@@ -43,7 +43,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 def read(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line, `state` as of state_numbers."""
     jaxpr = traced.jaxpr.jaxpr
-    findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
+    findings = [*_wide(jaxpr, where), *_callbacks(jaxpr, where), *_constants(traced, where)]
     return [*findings, *_state(jaxpr, state, where)]
 
 
@@ -119,10 +119,10 @@ def _is_wide(aval: Any) -> bool:
     return str(getattr(aval, "dtype", "")) in _WIDE
 
 
-def _callbacks(jaxpr: Any) -> list[Finding]:
-    """TPU241 at each line that calls Python on the host."""
+def _callbacks(jaxpr: Any, where: Place) -> list[Finding]:
+    """TPU241 at each line that calls Python on the host; at the step's where only a library does."""
     places = {
-        (_tracing.place(equation), equation.primitive.name): None
+        (_tracing.place(equation) or where, equation.primitive.name): None
         for equation in equations(jaxpr)
         if _tracing.is_callback(equation)
     }

@@ -80,14 +80,13 @@ def of_policy(layers: Sequence[Any], where: Place) -> Iterator[Finding]:
 def of_compilation(model: Any, layers: Sequence[Any], where: Place) -> Iterator[Finding]:
     """TPU256 where fit runs the step op by op."""
     if model.run_eagerly:
-        reason, hint = "The model is compiled with run_eagerly=True", "Leave run_eagerly=True out."
+        reason, case = "The model is compiled with run_eagerly=True", "eager"
     elif not model.jit_compile:
         refusing = [layer.name for layer in layers if not getattr(layer, "supports_jit", True)]
-        reason = "The model is compiled with jit_compile=False"
-        hint = "Leave jit_compile=False out."
+        reason, case = "The model is compiled with jit_compile=False", "jit"
         if refusing:
             reason = f"{some(refusing)} cannot be compiled by JAX (supports_jit is False)"
-            hint = "Take these layers out of the model: apply them to the data, in dataset.map."
+            case = "layers"
     else:
         return
-    yield finding("TPU256", where, reason=reason, hint=hint)
+    yield finding("TPU256", where, reason=reason, case=case)

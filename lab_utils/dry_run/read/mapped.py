@@ -2,10 +2,12 @@
 
 Each value gets labels: the mesh axes over which the cores hold another value of it, whether it comes of a
 gradient, and the collective that joined it last. A collective takes its axes away; all else passes labels on.
+What is drawn within a mapped function has a label of its own until it meets an argument.
 """
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,14 @@ from lab_utils.dry_run.rules import finding, some
 
 # After these the cores hold the same value. After a psum_scatter or a ppermute they do not.
 _JOINS = re.compile(r"psum(?!_scatter)|pmax|pmin|all_gather")
+_EXCHANGES = re.compile(r"psum_scatter|reduce_scatter|ppermute|all_to_all")
+# What dropout and noise do to examples; a matmul with what is drawn is another matter, as weights are.
+_MEETS = ("add", "add_any", "sub", "mul", "div", "select_n")
+
+_TAKEN = "Evaluation and a checkpoint take those of one core only."
+_ROWS = (
+    "Each row holds those of one core's examples, and whoever takes one row leaves out the others."
+)
 
 
 @dataclass(frozen=True)
@@ -26,10 +36,25 @@ class Joined:
     place: Place
 
 
+@dataclass(frozen=True)
+class Rows:
+    """A value depends on several rows a core of an array that is split over `axis`, as a batch is."""
+
+    axis: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random number that all cores draw alike at `place`."""
+
+    place: Place
+
+
 class _Mark:
     """A label other than an axis."""
 
 
+GIVEN = _Mark()  # the value depends on an argument of the step
 GRADIENT = _Mark()  # the value depends on a gradient
 COPIES = _Mark()  # the cores begin with the same value, though each has its own
 
@@ -39,8 +64,7 @@ _NONE: Labels = frozenset()
 
 def labels(jaxpr: Any, copies: set[int], *, is_pmap: bool) -> list[Labels]:
     """The labels of each result of a step; `copies` are the numbers of arguments that cores hold alike."""
-    given = [Labels({COPIES}) if n in copies else _NONE for n in range(len(jaxpr.invars))]
-    return _Follow(is_pmap).through(jaxpr, given)
+    return _Follow(is_pmap).of_step(jaxpr, copies)
 
 
 def axes(of: Labels) -> set[str]:
@@ -87,6 +111,17 @@ class _Follow:
 
     def __init__(self, is_pmap: bool) -> None:
         self.is_pmap = is_pmap
+        self.is_mapped = False  # within what is mapped over several cores
+        self.within: list[
+            Any
+        ] = []  # the equations that hold the one that is looked at, and that one
+        self.drawn_alike: dict[Place, None] = {}  # where, and what examples of several cores meet
+
+    def of_step(self, jaxpr: Any, copies: set[int]) -> list[Labels]:
+        """The labels of its results; `copies` are the numbers of arguments that cores hold alike."""
+        arguments = range(len(jaxpr.invars))
+        given = [Labels({GIVEN, COPIES} if n in copies else {GIVEN}) for n in arguments]
+        return self.through(jaxpr, given)
 
     def through(self, jaxpr: Any, given: Sequence[Labels]) -> list[Labels]:
         known = dict(zip(map(id, jaxpr.invars), given, strict=True))
@@ -95,7 +130,9 @@ class _Follow:
             return known.get(id(variable), _NONE)
 
         for equation in jaxpr.eqns:
+            self.within.append(equation)
             results = self._of_equation(equation, [of(variable) for variable in equation.invars])
+            self.within.pop()
             if _tracing.is_of_gradient(equation):
                 results = [result | {GRADIENT} for result in results]
             known.update(zip(map(id, equation.outvars), results, strict=True))
@@ -105,6 +142,14 @@ class _Follow:
         name, parameters = equation.primitive.name, equation.params
         if _JOINS.match(name):
             return self._joined(equation, given)
+        if _EXCHANGES.match(name):
+            names = _axis_names(equation)
+            return [
+                Labels(each for each in of if not isinstance(each, Rows) or each.axis not in names)
+                for of in given
+            ]
+        if name == "random_bits":
+            return [self._drawn(given[0])]
         if name == "axis_index":
             return [Labels({parameters["axis_name"]})]
         special = {
@@ -118,18 +163,40 @@ class _Follow:
         bodies = list(inner(equation))
         if len(bodies) == 1 and len(bodies[0].invars) == len(given):
             return self.through(bodies[0], given)
-        return [_NONE.union(*given)] * len(equation.outvars)
+        return [self._together(name, given)] * len(equation.outvars)
+
+    def _drawn(self, key: Labels) -> Labels:
+        """Of what is drawn with a key; JAX's own functions, which it traces once, have no line."""
+        kept = key - {GIVEN}
+        if axes(key) or not self.is_mapped:
+            return kept
+        lines = filter(None, map(_tracing.place, reversed(self.within)))
+        return kept | {Drawn(next(lines, Place()))}
+
+    def _together(self, name: str, given: list[Labels]) -> Labels:
+        """Of what an op makes of several values: the numbers drawn are found where they meet examples."""
+        together = _NONE.union(*given)
+        if GIVEN not in together:
+            return together
+        if name in _MEETS and axes(together):
+            drawn = [of for of in given if GIVEN not in of and not axes(of)]
+            places = [label.place for of in drawn for label in of if isinstance(label, Drawn)]
+            self.drawn_alike |= dict.fromkeys(places)
+        return Labels(label for label in together if not isinstance(label, Drawn))
 
     def _joined(self, equation: Any, given: list[Labels]) -> list[Labels]:
-        names = equation.params.get("axes", equation.params.get("axis_name"))
-        names = names if isinstance(names, tuple) else (names,)
+        names = _axis_names(equation)
         if equation.params.get("axis_index_groups") is not None:
             names = ()
         place = _tracing.place(equation)
         results = []
         for of in given:
             kept = Labels(
-                label for label in of if label not in names and not isinstance(label, Joined)
+                label
+                for label in of
+                if label not in names
+                and not isinstance(label, Joined)
+                and not (isinstance(label, Rows) and label.axis in names)
             )
             is_gradient = GRADIENT in of or _tracing.is_of_gradient(equation)
             results.append(kept | {Joined(place)} if is_gradient else kept)
@@ -141,17 +208,34 @@ class _Follow:
 
     def _mapped(self, equation: Any, given: list[Labels]) -> list[Labels]:
         parameters = equation.params
+        sizes = dict(parameters["mesh"].shape)
         entering = [
-            of - {COPIES} if COPIES in of else of | mesh_axes(spec)
-            for of, spec in zip(given, parameters["in_specs"], strict=True)
+            of - {COPIES}
+            if COPIES in of
+            else of | mesh_axes(spec) | set(map(Rows, _several(variable.aval, spec, sizes)))
+            for of, spec, variable in zip(
+                given, parameters["in_specs"], equation.invars, strict=True
+            )
         ]
+        around, self.is_mapped = self.is_mapped, self.is_mapped or parameters["mesh"].size > 1
         leaving = self.through(_open(parameters["jaxpr"]), entering)
+        self.is_mapped = around
         if self.is_pmap:
             return leaving
-        meant = [mesh_axes(spec) for spec in parameters["out_specs"]]
-        if parameters.get("check_vma"):  # JAX itself has checked the others
-            return [Labels(label for label in of if not isinstance(label, str)) for of in leaving]
-        return [of - names for of, names in zip(leaving, meant, strict=True)]
+        # JAX itself has checked the others
+        is_checked = bool(parameters.get("check_vma"))
+        has_gradients = any(GRADIENT in of for of in leaving)
+        results = []
+        for of, spec, variable in zip(
+            leaving, parameters["out_specs"], equation.outvars, strict=True
+        ):
+            meant = axes(of) if is_checked else mesh_axes(spec)
+            if has_gradients and GRADIENT not in of:  # statistics, a row of which each core makes
+                meant -= set(_single(variable.aval, spec, sizes)) & {
+                    label.axis for label in of if isinstance(label, Rows)
+                }
+            results.append(Labels(each for each in of if each not in meant))
+        return results
 
     def _scan(self, equation: Any, given: list[Labels]) -> list[Labels]:
         parameters, body = equation.params, _open(equation.params["jaxpr"])
@@ -190,32 +274,44 @@ def _open(jaxpr: Any) -> Any:
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
-def arrays_apart(
-    jaxpr: Any, state: list[tuple[int, int]], copies: set[int], *, is_pmap: bool
-) -> Iterator[tuple[int, int, bool]]:
-    """Arrays of the state that cores hold otherwise after a step: the pair of numbers, and whether trained.
+def _axis_names(equation: Any) -> tuple[str, ...]:
+    """The mesh axes over which a collective works."""
+    names = equation.params.get("axes", equation.params.get("axis_name"))
+    return names if isinstance(names, tuple) else (names,)
 
-    Without a gradient in the step all arrays of floats count as trained. Single numbers are left out.
-    `copies` are the numbers of arguments that cores hold alike before it.
-    """
-    found = labels(jaxpr, copies, is_pmap=is_pmap)
-    has_gradients = any(GRADIENT in of for of in found)
-    for argument, result in state:
-        aval = jaxpr.invars[argument].aval
-        size = aval.size // aval.shape[0] if is_pmap and aval.shape and aval.shape[0] else aval.size
-        if "float" in str(aval.dtype) and size > 1 and axes(found[result]):
-            yield argument, result, GRADIENT in found[result] or not has_gradients
+
+def _several(aval: Any, spec: Any, sizes: Mapping[str, int]) -> Iterator[str]:
+    """The mesh axes over which an array is split that leave several of its rows to a core."""
+    for size, names in zip(aval.shape, spec, strict=False):
+        names = names if isinstance(names, tuple) else (names,)
+        if size > math.prod(sizes.get(name, 1) for name in names):
+            yield from (name for name in names if name in sizes)
+
+
+def _single(aval: Any, spec: Any, sizes: Mapping[str, int]) -> Iterator[str]:
+    """The mesh axis over which an array is split that leaves one of its rows to a core."""
+    for size, name in zip(aval.shape, spec, strict=False):
+        if isinstance(name, tuple) and len(name) == 1:
+            (name,) = name
+        if isinstance(name, str) and size == sizes[name] > 1:
+            yield name
 
 
 def read(
     jaxpr: Any, state: list[tuple[int, int]], copies: set[int], where: Place, *, is_pmap: bool
 ) -> list[Finding]:
-    """TPU245 for trained arrays that the cores do not join, else TPU246 for statistics; `where`: the step."""
-    apart = list(arrays_apart(jaxpr, state, copies, is_pmap=is_pmap))
+    """TPU245 for trained arrays that the cores do not join, else TPU246 for statistics; and TPU258.
+
+    `where` is the step's own line.
+    """
+    follow = _Follow(is_pmap)
+    found = follow.of_step(jaxpr, copies)
+    alike = [finding("TPU258", place or where) for place in follow.drawn_alike]
+    apart = list(_apart(jaxpr, state, found, is_pmap=is_pmap))
     trained = [(argument, result) for argument, result, is_trained in apart if is_trained]
     arrays = trained or [(argument, result) for argument, result, _ in apart]
     if not arrays:
-        return []
+        return alike
     names = _tracing.names(jaxpr)
     some_are_joined = len(arrays) < sum(
         "float" in str(jaxpr.invars[n].aval.dtype) for n, _ in state
@@ -223,4 +319,28 @@ def read(
     maker = _tracing.maker(jaxpr, jaxpr.outvars[arrays[0][1]]) if some_are_joined else None
     place = (_tracing.place(maker) if maker else None) or where
     rule = "TPU245" if trained else "TPU246"
-    return [finding(rule, place, arrays=some(names[argument] for argument, _ in arrays))]
+    facts = {"arrays": some(names[argument] for argument, _ in arrays)}
+    if not trained:
+        facts["taken"] = _TAKEN if is_pmap or not _rows_stay(found, arrays) else _ROWS
+    return [finding(rule, place, **facts), *alike]
+
+
+def _rows_stay(found: list[Labels], arrays: list[tuple[int, int]]) -> bool:
+    """Whether the cores' values are rows of one array, and not copies that only one core's stand for."""
+    return all(any(isinstance(label, Rows) for label in found[result]) for _, result in arrays)
+
+
+def _apart(
+    jaxpr: Any, state: list[tuple[int, int]], found: list[Labels], *, is_pmap: bool
+) -> Iterator[tuple[int, int, bool]]:
+    """Arrays of the state that cores hold otherwise after a step: the pair of numbers, and whether trained.
+
+    Without a gradient in the step all arrays of floats count as trained. Single numbers are left out.
+    `found` are the labels of the results.
+    """
+    has_gradients = any(GRADIENT in of for of in found)
+    for argument, result in state:
+        aval = jaxpr.invars[argument].aval
+        size = aval.size // aval.shape[0] if is_pmap and aval.shape and aval.shape[0] else aval.size
+        if "float" in str(aval.dtype) and size > 1 and axes(found[result]):
+            yield argument, result, GRADIENT in found[result] or not has_gradients

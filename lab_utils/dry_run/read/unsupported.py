@@ -7,19 +7,16 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import attribute
+from lab_utils.dry_run.graphs import attribute, results_taken
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding, Mode, Severity
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.messages import SUMMARIES
 from lab_utils.estimator import tf
 
 _NO_KERNEL = (
     "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "
     "(No registered '{op.type}' OpKernel for XLA_TPU_JIT devices compatible with node {op.name})"
 )
-_NAMES = "Return class ids, and look up names in Python after predict, or in a serving graph for the CPU."
-_SAVER = "Make the Saver in scaffold_fn of TPUEstimatorSpec, which the host calls."
 _COMMON_TYPES = ("bfloat16", "bool", "complex64", "float32", "int32", "int64", "uint8")
 
 
@@ -83,7 +80,7 @@ def summaries(ops: list[tf.Operation], graph: Any, api: Api) -> Iterator[Finding
             continue
         if op.graph is graph and op.outputs[0].name not in collection_names:
             continue
-        yield finding("TPU206", place(op), op=op.type, **SUMMARIES[api])
+        yield finding("TPU206", place(op), op=op.type, case=api)
 
 
 def _collection_names(graph: Any) -> set[str]:
@@ -110,10 +107,10 @@ def _strings(op: tf.Operation, message: str) -> Finding:
     """TPU204; the strings of a Saver are the names of its files."""
     saves = [other.name for other in op.graph.get_operations() if other.type == "SaveV2"]
     saver = any(op.name.startswith(f"{name.rpartition('/')[0]}/") for name in saves)
-    subject, hint = op.type, _NAMES
+    subject, case = op.type, "names"
     if saver:
-        subject, hint = f"A tf.compat.v1.train.Saver ({op.type})", _SAVER
-    return finding("TPU204", place(op), message=message, op=subject, hint=hint)
+        subject, case = f"A tf.compat.v1.train.Saver ({op.type})", "saver"
+    return finding("TPU204", place(op), message=message, op=subject, case=case)
 
 
 def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
@@ -135,10 +132,8 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
         return
     _, allowed = next(iter(bad_types.values()))
     takes = ", ".join(name for name in allowed if name in _COMMON_TYPES)
-    hint = f"Cast to a type that it takes: {takes}."
-    yield finding(
-        "TPU203", place(op), message=message, op=op.type, types=" and ".join(bad_types), hint=hint
-    )
+    facts = {"op": op.type, "types": " and ".join(bad_types), "takes": takes}
+    yield finding("TPU203", place(op), message=message, **facts)
 
 
 @rule("TPU208", needs=("ops",))
@@ -150,6 +145,8 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
             continue
         if any(t.dtype == tf.complex128 for t in op.inputs):
             continue  # refused already (TPU203)
-        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
+        results, taken = list(op.outputs), results_taken(op)
+        results = results if taken is None else [results[number] for number in taken]
+        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in results):
             findings.append(finding("TPU208", place(op), op=op.type))
     yield from _beginnings(findings)

@@ -1,6 +1,7 @@
 """The train step for several slices, or with several batches, side by side: a table for every view."""
 
 import json
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,10 +149,9 @@ class Comparison:
         paid = [trial for trial in self.trials if trial.price and trial.examples_per_second]
         if paid:
             cheap = max(paid, key=lambda trial: trial.examples_per_second / trial.price)
-            each = cheap.price * 1e6 / (3600 * cheap.examples_per_second)
+            money = rounded(cheap.price * 1e6 / (3600 * cheap.examples_per_second))
             text += (
-                f" The least money for an example asks {cheap.topology}: {rounded(each)} "
-                f"{self.currency} for a million."
+                f" {cheap.topology} costs least per example: {money} {self.currency} for a million."
             )
         return text
 
@@ -213,23 +213,12 @@ class Comparison:
         """Examples a second, as bars, each with its number."""
         from lab_utils.notebook import plots
 
-        known = [trial for trial in self.trials if trial.examples_per_second]
-        names = [
-            f"{trial.batch:g} a core" if self.by == "batch" else trial.topology for trial in known
-        ]
-        values = [trial.examples_per_second for trial in known]
-        figure = plots.Figure(figsize=(7.5, 0.4 * len(known) + 0.8))
-        axes = figure.add_subplot()
-        drawn = axes.barh(names, values, color=plots.BAR)
-        axes.bar_label(drawn, [rounded(value) for value in values], padding=4)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.2 * max(values, default=1.0))
-        axes.set_xlabel(f"examples/s ({Kind.ESTIMATED})")
-        axes.xaxis.set_major_formatter(lambda value, position: rounded(value))  # not 1e6
-        axes.locator_params(axis="x", nbins=5)
-        told = [f"{name}: {rounded(value)}" for name, value in zip(names, values, strict=True)]
-        figure.alt = f"Examples a second, {Kind.ESTIMATED}. {'; '.join(told)}."
-        return figure
+        rates = {}
+        for trial in self.trials:
+            if rate := trial.examples_per_second:
+                name = f"{trial.batch:g} a core" if self.by == "batch" else trial.topology
+                rates[name] = (rate, rounded(rate))
+        return plots.bar_figure(rates, f"examples/s ({Kind.ESTIMATED})")
 
     def to_json(self) -> str:
         """The comparison as JSON text: seconds, bytes and hours as numbers; what is not known is left out."""
@@ -256,7 +245,8 @@ class Comparison:
         return f"<Comparison of {self.subject}: {self.sentence}>"
 
     def __str__(self) -> str:
-        rows = self.table()
+        heading, *rows = self.table()
+        rows = [*_broken(heading, rows), *rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -270,6 +260,18 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return html.render("comparison.html", comparison=self)
+
+
+def _broken(heading: list[str], rows: list[list[str]]) -> list[list[str]]:
+    """The heading in two lines where its names are longer than the cells below."""
+    columns = []
+    for name, *cells in zip(heading, *rows, strict=True):
+        widths = range(max(map(len, [*cells, *name.split()])), len(name) + 1)
+        broken = (textwrap.wrap(name, width) for width in widths)
+        columns.append(next((lines for lines in broken if len(lines) == 2), [name]))
+    depth = max(map(len, columns))
+    filled = ([""] * (depth - len(lines)) + lines for lines in columns)
+    return [list(line) for line in zip(*filled, strict=True)]
 
 
 def _speed(trial: Trial) -> list[str]:

@@ -41,7 +41,8 @@ def document(title: str, body: str) -> str:
     """A fragment as a whole HTML document with this title."""
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"></head>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"></head>'
         f'<body class="lu-page">{body}</body></html>\n'
     )
 

@@ -1,19 +1,11 @@
 """The report: the outcome of a dry run, which shows itself in a terminal, in a notebook and as a page."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab_utils.common import files
 from lab_utils.dry_run.report import html, terminal
 from lab_utils.dry_run.report.outcome import Outcome
-
-# The forms in which a report can be printed, by the names that `--format` accepts.
-FORMATS: dict[str, Callable[[Outcome], str]] = {
-    "text": terminal.render,
-    "html": html.page,
-    "json": Outcome.to_json,
-}
 
 
 @dataclass(repr=False)

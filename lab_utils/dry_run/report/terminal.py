@@ -1,5 +1,6 @@
-"""A dry run's report for a terminal: plain text, 100 columns."""
+"""A dry run's report for a terminal: plain text, as wide as the terminal, from 80 to 100 columns."""
 
+import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -9,13 +10,14 @@ from lab_utils.dry_run.records import Finding, StageResult
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import Outcome
 
-WIDTH = 100
+WIDTH = 100  # at most; also where there is no terminal
+_NARROWEST = 80  # the heads of some lines take 64
 _BAR = 12  # signs of a bar that stands for the whole time
 _MOST = 5_000  # characters of one text
 
 
 def render(report: Outcome) -> str:
-    """The whole report as text of at most 100 columns."""
+    """The whole report as text; COLUMNS in the environment stands for the terminal's own width."""
     blocks = [
         _wrap(report.verdict_sentence) + _wrap(words.subject_line(report)),
         [line for stage in report.stages for line in _stage_lines(stage)],
@@ -58,7 +60,9 @@ def _items(texts: Sequence[str]) -> list[str]:
 
 
 def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
-    """`text` in lines of at most 100 columns, its own line breaks and indents kept."""
+    """`text` in lines that fit the terminal, its own line breaks and indents kept."""
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    width = min(WIDTH, max(columns, _NARROWEST))
     lines = []
     if len(text) > _MOST:  # textwrap's time grows with the square of it
         text = f"{text[:_MOST]} ..."
@@ -66,7 +70,7 @@ def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
         indent = len(line) - len(line.lstrip())
         lines += textwrap.wrap(
             line.strip(),
-            WIDTH,
+            width,
             initial_indent=(first if number == 0 else then) + " " * indent,
             subsequent_indent=then + " " * indent,
             break_on_hyphens=False,

@@ -3,16 +3,16 @@
 import hashlib
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode, Numerics
 from lab_utils.dry_run.rules import finding, some
-from lab_utils.dry_run.run import words
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
@@ -23,6 +23,12 @@ ROUGHLY = 1.6
 # What slots hold after the first step: averaged gradients, clipped or not, make it about as large as one
 # core's; summed ones of N cores sqrt(N) to N times as large.
 SUM_RATIO = 1.6
+
+# What becomes of variables that differ between the cores by right.
+_SAVED = {
+    Api.ESTIMATOR: "TPUEstimator saves those of core 0.",
+    Api.STRATEGY: "tf.distribute joins such variables when it reads or saves them, by their aggregation.",
+}
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -129,22 +135,23 @@ def _lost_at(losses: list[list[float]]) -> float:
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.place_of_sum, program.origin
-    hint = words.OF_GRADIENTS[program.api] if step > 1 else words.OF_LOSS
+    case = program.api if step > 1 else "loss"
     if step == 1 and program.joined_statistics:
-        where, hint = program.joined_statistics[0], words.OF_VARIANCE
+        where, case = program.joined_statistics[0], "variance"
     if not where:  # a loss that differs only later shows how variables are changed
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
-    return _too_many(
-        where or program.where, step, "the mean loss over the cores", (many, one), hint
+    return depends_on_cores(
+        where or program.where, step, "the mean loss over the cores", (many, one), case
     )
 
 
-def _too_many(
-    where: Place, step: int, what: str, values: tuple[float, float], hint: str
+def depends_on_cores(
+    where: Place, step: int, what: str, values: Sequence[float], case: str
 ) -> Finding:
+    """TPU403: `values` are what many cores and one core find of `what`."""
     many, one = (f"{value:.6g}" for value in values)
-    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)
+    return finding("TPU403", where, step=step, what=what, many=many, one=one, case=case)
 
 
 def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -> None:
@@ -176,8 +183,8 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
-        values, hint = (many[name]["norm"], norm), words.OF_GRADIENTS[program.api]
-        result.findings.append(_too_many(where or program.where, 1, what, values, hint))
+        values, at = (many[name]["norm"], norm), where or program.where
+        result.findings.append(depends_on_cores(at, 1, what, values, program.api))
 
 
 def look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
@@ -189,7 +196,7 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
     if others:
         result.notes.append(
             f"{some(others)} differ between cores, "
-            f"as statistics of each core's own examples do. {words.SAVED[program.api]}"
+            f"as statistics of each core's own examples do. {_SAVED[program.api]}"
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
@@ -202,7 +209,7 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
                 steps=len(steps),
                 variables=some(names),
                 difference=f"{difference:.3g}",
-                hint=words.AGREE[program.api],
+                case=program.api,
             )
         )
     may_not_change = len(steps) == 1 or not trainable or program.mode == Mode.FORWARD
@@ -215,8 +222,17 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
         )
     else:
         trained = ((array.name, array.dtype) for array in program.inputs if array.trainable)
-        facts = {"steps": len(steps), "hint": words.of_no_change(program.api, trained)}
-        result.findings.append(finding("TPU408", program.where, **facts))
+        result.findings.append(no_change(program.where, len(steps), program.api, trained))
+
+
+def no_change(where: Place, steps: int, api: Api, trained: Iterable[tuple[str, str]]) -> Finding:
+    """TPU408, where no trained variable changes, of which these are names and types.
+
+    Where one of them has as few digits as bfloat16, a small update is lost.
+    """
+    lost = next((name for name, dtype in trained if dtype == "bfloat16"), "")
+    facts = {"case": "bfloat16", "name": lost} if lost else {"case": api}
+    return finding("TPU408", where, steps=steps, **facts)
 
 
 def _not_finite(

@@ -9,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import hlo as _hlo
-from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Comparison, Input, Origin, Output, Program, Role
-from lab_utils.dry_run.records import Numerics
 from lab_utils.dry_run.run import numerics
 from lab_utils.dry_run.run.numerics import DRAWN, Batch
-from lab_utils.dry_run.run.precision import as_on_tpu, without_a_seed
-from lab_utils.dry_run.run.virtual import culprit, requested
+from lab_utils.dry_run.run.virtual import look_at_rounding, requested
 from lab_utils.dry_run.session import Session
 
 
@@ -33,8 +28,8 @@ class Rounding:
 
     def requested(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """What the child is asked for, and its files: float32, as on a TPU, and other examples."""
-        on_tpu = replace(self.one, hlo=as_on_tpu(self.one.hlo))
-        return requested([(self.one, self.batches), (on_tpu, self.batches), (self.one, self.drawn)])
+        others = numerics.variants(self.one, self.batches, self.drawn)
+        return requested([(self.one, self.batches), *others])
 
 
 def rounding(
@@ -46,33 +41,22 @@ def rounding(
             session, "the step has no examples of its own here, only shapes or equal numbers."
         )
     one, kept = _one_core(program, comparison)
-    if op := without_a_seed(one.hlo):
-        return _not_checked(session, f"each run of the step draws other random numbers ({op}).")
+    if refusal := numerics.refusal(one):
+        session.not_checked.append(refusal)
+        return None
     return Rounding(one, kept, *_batches(one, comparison, steps))
 
 
-def judged(
-    session: Session, program: Program, asked: Rounding, answer: dict[str, Any]
-) -> list[str]:
+def judged(session: Session, asked: Rounding, answer: dict[str, Any]) -> list[str]:
     """Judges what the child says of the steps; returns what stage "run" says of them, if anything."""
     if failed := answer.get("failed"):
         _not_checked(session, failed.partition("\n")[0])
         return []
     found = numerics.compared(*answer["runs"])
-    if what := numerics.hurt(found):
-        session.say("looking for the line whose rounding does it")
-        line = _line(session, asked, len(answer["runs"][0]["steps"]), found)
-        session.add([numerics.finding_of(what, program, line, DRAWN)])
+    batches = asked.batches[: len(answer["runs"][0]["steps"])]
+    not_checked, say = session.not_checked, session.say
+    session.add(look_at_rounding(asked.one, batches, found, DRAWN, say, not_checked))
     return [numerics.tell(session, found, DRAWN)]
-
-
-def _line(session: Session, asked: Rounding, steps: int, found: Numerics) -> Place:
-    try:
-        return culprit(asked.one, asked.batches[:steps], found)
-    except (NoRoom, ChildFailed) as error:
-        reason = process.exception_line(error) if isinstance(error, ChildFailed) else str(error)
-        session.not_checked.append(f"Which line's rounding does it: {reason}")
-        return NOWHERE
 
 
 def _not_checked(session: Session, why: str) -> None:

@@ -4,12 +4,9 @@ Some steps of it run on as many virtual devices as it has, and on one device wit
 gradients are summed that should be averaged, the update is as many times too large as there are cores.
 """
 
-import io
 import math
 from dataclasses import asdict
 from typing import Any
-
-import numpy as np
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.private import process
@@ -17,8 +14,10 @@ from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import jax_numerics, words
+from lab_utils.dry_run.run import jax_numerics
+from lab_utils.dry_run.run.findings import depends_on_cores, no_change
 from lab_utils.dry_run.run.jax_numerics import Rounding
+from lab_utils.dry_run.run.virtual import npz
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -52,7 +51,7 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
     summary = f"{counted(len(many), 'step')} on {cores}{before}"
     said = [f"{summary}; {_said(session, comparison)}"]
     if asked is not None:
-        said += jax_numerics.judged(session, program, asked, answer["rounding"])
+        said += jax_numerics.judged(session, asked, answer["rounding"])
     return ". ".join(said)
 
 
@@ -79,7 +78,7 @@ def _executed(
     rounding, files = asked.requested() if asked else (None, {})
     runs = []
     for number, each in enumerate(exported):
-        files[f"{number}.npz"] = _npz(each.values)
+        files[f"{number}.npz"] = npz({str(n): array for n, array in enumerate(each.values)})
         specs = [{"shape": list(a.shape), "dtype": str(a.dtype)} for a in each.values]
         names: dict[str, Any] = {"values": f"{number}.npz"}
         if asked and each.cores == 1:
@@ -105,13 +104,6 @@ def _executed(
 
 def _plain(slot: Slot) -> dict[str, Any]:
     return {name: asdict(slot)[name] for name in ("name", "argument", "result")}
-
-
-def _npz(arrays: list[np.ndarray]) -> bytes:
-    """Arrays as their bytes: numpy's own format has no bfloat16."""
-    file = io.BytesIO()
-    np.savez(file, **{str(n): np.frombuffer(a.tobytes(), np.uint8) for n, a in enumerate(arrays)})
-    return file.getvalue()
 
 
 def _loss_figures(steps: list[dict[str, Any]]) -> list[Figure]:
@@ -153,8 +145,7 @@ def _unchanged(
         for slot in comparison.slots
         if slot.is_trained
     )
-    hint = words.of_no_change(Api.JAX, kinds)
-    return [finding("TPU408", program.where, steps=len(steps), hint=hint)]
+    return [no_change(program.where, len(steps), Api.JAX, kinds)]
 
 
 def _compared(
@@ -179,18 +170,13 @@ def _compared(
                 break
     if rows:
         _, number, slot, changes = min(rows, key=lambda row: row[:2])
-        hint = words.OF_GRADIENTS[Api.JAX] if changes[0] > changes[1] else words.OF_LOSS
+        case = Api.JAX if changes[0] > changes[1] else "loss"
         what = f"the size of the update of {slot.name} on {counted(cores, 'core')}"
-        return [_other(slot.joined_at or program.where, number, what, changes, hint)]
+        return [depends_on_cores(slot.joined_at or program.where, number, what, changes, case)]
     for name, values in many[0]["losses"].items():
         other = one[0]["losses"].get(name, [0.0])[0]
         mean = sum(values) / len(values)
         if mean and other and abs(math.log(abs(mean / other))) > math.log(limit):
             what = f"the loss (result {name})" if name else "the loss"
-            return [_other(program.where, 1, what, [mean, other], words.OF_LOSS)]
+            return [depends_on_cores(program.where, 1, what, [mean, other], "loss")]
     return []
-
-
-def _other(where: Any, step: int, what: str, values: list[float], hint: str) -> Finding:
-    many, one = (f"{value:.6g}" for value in values)
-    return finding("TPU403", where, step=step, what=what, many=many, one=one, hint=hint)

@@ -10,10 +10,10 @@ import numpy as np
 from lab_utils.common.figures import Figure, Kind, rounded
 from lab_utils.common.source import Place
 from lab_utils.dry_run.ops import of_gradient
-from lab_utils.dry_run.program import Api, Program
+from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.precision import as_on_tpu, lines, products
+from lab_utils.dry_run.run.precision import as_on_tpu, lines, products, without_a_seed
 from lab_utils.dry_run.session import Session
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
@@ -30,35 +30,26 @@ _FALLS = 0.05
 # So many lines are tried, to see which does it: each takes a run of the steps.
 _MOST_LINES = 8
 
-
-HINTS = {
-    Api.ESTIMATOR: (
-        "Subtract what is common before the product, or write the sum without one, such as "
-        "tf.reduce_sum((a - b) ** 2) for a distance: sums outside matmuls are float32 on a TPU."
-    ),
-    Api.JAX: (
-        "Ask for more passes there: precision=jax.lax.Precision.HIGHEST; or subtract what is common before "
-        "the product: sums outside matmuls are float32 on a TPU."
-    ),
-}
-HINTS[Api.STRATEGY] = HINTS[Api.ESTIMATOR]
-HINTS[Api.KERAS_JAX] = (
-    'Ask for more passes there: with jax.default_matmul_precision("highest"): around the lines; or subtract '
-    "what is common before the product: sums outside matmuls are float32 on a TPU."
-)
 # What the rounding is compared with.
 ORDER, DRAWN = "another order of the examples", "another draw of examples from the batch"
 
 
-def variants(program: Program, batches: list[Batch]) -> list[tuple[Program, list[Batch]]]:
-    """The step as on a TPU with the same batches; the step as it is with the examples in another order."""
-    return [
-        (replace(program, hlo=as_on_tpu(program.hlo)), batches),
-        (program, _in_another_order(batches)),
-    ]
+def refusal(program: Program) -> str:
+    """Why the steps cannot be compared with those of a TPU; "" where they can."""
+    op = without_a_seed(program.hlo)
+    return (
+        f"A TPU's rounding: each run of the step draws other random numbers ({op})." if op else ""
+    )
 
 
-def _in_another_order(batches: list[Batch]) -> list[Batch]:
+def variants(
+    program: Program, batches: list[Batch], others: list[Batch]
+) -> list[tuple[Program, list[Batch]]]:
+    """The step as on a TPU with the same batches; the step as it is with other ones, for the noise."""
+    return [(replace(program, hlo=as_on_tpu(program.hlo)), batches), (program, others)]
+
+
+def in_another_order(batches: list[Batch]) -> list[Batch]:
     """The cores' shares of all batches, dealt again to cores and steps."""
     cores = len(batches[0][0])
     order = np.random.default_rng(0).permutation(len(batches) * cores)
@@ -174,5 +165,5 @@ def _forward(op: str) -> str:
 
 def finding_of(what: str, program: Program, place: Place, noise: str = ORDER) -> Finding:
     """TPU409, for what `hurt` says."""
-    facts = {"what": what, "noise": noise[0].upper() + noise[1:], "hint": HINTS[program.api]}
-    return finding("TPU409", place or program.where, **facts)
+    facts = {"what": what, "noise": noise[0].upper() + noise[1:]}
+    return finding("TPU409", place or program.where, case=program.api, **facts)

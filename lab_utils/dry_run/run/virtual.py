@@ -13,11 +13,11 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
+from lab_utils.dry_run.private.process import Answer, ChildFailed, NoRoom, Progress
 from lab_utils.dry_run.program import Input, Program, Role
-from lab_utils.dry_run.records import Numerics
+from lab_utils.dry_run.records import Finding, Numerics
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run import findings, numerics, precision
+from lab_utils.dry_run.run import findings, numerics
 from lab_utils.dry_run.run.findings import Batch, VirtualRun
 
 
@@ -59,22 +59,20 @@ def running(
     findings.look_at_batches(program, epochs, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches), *_beside(program, one_core, whole)]
-    if on_tpu and (op := precision.without_a_seed(program.hlo)):
+    if on_tpu and (refusal := numerics.refusal(program)):
         on_tpu = False
-        result.not_compared.append(
-            f"A TPU's rounding: each run of the step draws other random numbers ({op})."
-        )
+        result.not_compared.append(refusal)
     if on_tpu:
-        programs += numerics.variants(program, batches)
+        programs += numerics.variants(program, batches, numerics.in_another_order(batches))
     with executing(programs) as wait:
 
         def finish(progress: Progress | None) -> VirtualRun:
             _result(program, result, lambda: wait(progress), on_tpu=on_tpu)
-            if result.numerics and (what := numerics.hurt(result.numerics)):
-                if progress:
-                    progress("looking for the line whose rounding does it")
-                line = culprit(program, batches, result.numerics)
-                result.findings.append(numerics.finding_of(what, program, line))
+            if result.numerics:
+                found, say = result.numerics, progress or (lambda what: None)
+                result.findings += look_at_rounding(
+                    program, batches, found, numerics.ORDER, say, result.not_compared
+                )
             return result
 
         yield finish
@@ -91,7 +89,28 @@ def _beside(
     return [(one_core, whole)]
 
 
-def culprit(program: Program, batches: list[Batch], found: Numerics) -> Place:
+def look_at_rounding(
+    program: Program,
+    batches: list[Batch],
+    found: Numerics,
+    noise: str,
+    say: Progress,
+    not_compared: list[str],
+) -> list[Finding]:
+    """TPU409 where a TPU's rounding hurts, at the line that does it; else why no line is known is noted."""
+    if not (what := numerics.hurt(found)):
+        return []
+    say("looking for the line whose rounding does it")
+    try:
+        line = _culprit(program, batches, found)
+    except (NoRoom, ChildFailed) as error:
+        reason = process.exception_line(error) if isinstance(error, ChildFailed) else str(error)
+        not_compared.append(f"Which line's rounding does it: {reason}")
+        line = NOWHERE
+    return [numerics.finding_of(what, program, line, noise)]
+
+
+def _culprit(program: Program, batches: list[Batch], found: Numerics) -> Place:
     """The line that only needs float32 matmuls, for all to be well; NOWHERE if it is not a single one."""
     tried = numerics.with_a_line_exact(program)
     programs = [program, *tried.values()]
@@ -223,7 +242,7 @@ def requested(
     programs: list[tuple[Program, list[Batch]]],
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What the child is asked for, to run these programs, and the files that it reads."""
-    files = {"values.npz": _npz(programs[0][0].origin.values)}
+    files = {"values.npz": npz(programs[0][0].origin.values)}
     runs, names_of_hlo, names_of_batches = [], {}, {}
     for program, batches in programs:
         hlo = names_of_hlo.setdefault(program.hlo, f"{len(names_of_hlo)}.hlo")
@@ -233,7 +252,7 @@ def requested(
             if id(batch) not in names_of_batches:
                 name = names_of_batches[id(batch)] = f"batch_{len(names_of_batches)}.npz"
                 arrays = zip(program.feeds, batch, strict=True)
-                files[name] = _npz({str(number): array for number, array in arrays})
+                files[name] = npz({str(number): array for number, array in arrays})
             names.append(names_of_batches[id(batch)])
         runs.append(
             {
@@ -247,7 +266,7 @@ def requested(
     return {"runs": runs}, files
 
 
-def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+def npz(arrays: dict[str, np.ndarray]) -> bytes:
     """Arrays as their bytes: numpy's own format has no bfloat16."""
     file = io.BytesIO()
     flat = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}

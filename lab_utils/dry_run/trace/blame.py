@@ -169,30 +169,36 @@ def _shapes(op: tf.Operation) -> list[tf.TensorShape]:
     return list(map(tf.TensorShape, attribute(op, "output_shapes") or []))
 
 
-def argument(function: Callable, constructor: str, keyword: str) -> Place:
+def argument(function: Callable, constructor: str, keyword: str, made_at: Place = NOWHERE) -> Place:
     """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
 
     With `keyword` "" it is the call that matters. NOWHERE where it is called in no place or in several,
-    or where the call does not give that argument.
+    or where the call does not give that argument. Where the call is known, by a line `made_at` of any file,
+    it is that one.
     """
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    file = code.co_filename if code else ""
+    file = made_at.file or _file_of(function)
     calls = [
         node
         for node in _nodes(file)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == constructor
+        if not made_at or _holds(node, made_at.line)
     ]
     if len(calls) != 1:
-        return NOWHERE
+        return made_at
     call = calls[0]
     for word in call.keywords:
         if word.arg == keyword:
             return place_of_line(file, word.value.lineno)
     elsewhere = keyword and not call.args and all(word.arg for word in call.keywords)
     return NOWHERE if elsewhere else place_of_line(file, call.lineno)
+
+
+def _file_of(function: Callable) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return code.co_filename if code else ""
 
 
 def computed_size(where: Place) -> Place:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
+from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -46,6 +47,7 @@ def trace(
             continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
+        result.estimator_at = getattr(estimator, "made_at", NOWHERE)
         result.probe = mode is not Mode.TRAIN and result.borrowed_input
         if mode is Mode.PREDICT and result.borrowed_input and not result.global_batch:
             continue
@@ -94,7 +96,6 @@ def _build(
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
             result.error, result.error_at = error, hooks.place_of(error, result)
-    result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
     if not result.probe:
         return True
     if result.error is not None:

@@ -263,9 +263,9 @@ class Argument:
 
     def __call__(self, trace: Trace, match: Match) -> Place:
         """That line, or the constructor in words."""
-        line = blame.argument(
-            trace.model_fn, self.constructor, self.keyword.format(mode=trace.mode)
-        )
+        at = trace.estimator_at if self.constructor == "TPUEstimator" else NOWHERE
+        keyword = self.keyword.format(mode=trace.mode)
+        line = blame.argument(trace.model_fn, self.constructor, keyword, at)
         return line or self.in_words
 
     @property

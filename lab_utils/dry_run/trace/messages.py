@@ -1,4 +1,4 @@
-"""From the exceptions and log lines of TPUEstimator to findings: a table of its messages, and TPU116.
+"""From the exceptions of TPUEstimator to findings: a table of its messages.
 
 The first row of `MESSAGES` that fits counts.
 """
@@ -6,30 +6,15 @@ The first row of `MESSAGES` that fits counts.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.engine import GRAPHS, rule
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import blame, clues
 from lab_utils.dry_run.trace.clues import Match
 from lab_utils.dry_run.workload import Trace
-
-# What becomes of a summary in the model, and what to do, in the words of each API.
-SUMMARIES = {
-    Api.ESTIMATOR: {
-        "fate": "where TPUEstimator drops summaries without an error",
-        "fix": "Send the tensor through host_call, and write the summary there with tf.compat.v2.summary.",
-    },
-    Api.STRATEGY: {
-        "fate": "which writes no files",
-        "fix": "Return the tensor from the step, and write the summary outside of it; with fit, make it a "
-        "metric of the model, which the TensorBoard callback writes.",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -146,7 +131,7 @@ MESSAGES = (
     Message(
         "TPU206",
         r"MergeSummary.* in a while loop",
-        facts=lambda *_: {"op": "tf.summary", **SUMMARIES[Api.ESTIMATOR]},
+        facts=lambda *_: {"op": "tf.summary", "case": Api.ESTIMATOR},
     ),
     Message("TPU117", r"scaffold_fn returns None", where=clues.at_host_function),
     Message(
@@ -263,13 +248,3 @@ def rule_of(trace: Trace) -> str:
     """The rule whose mistake ended the graph of a mode."""
     row, _ = _first_row(trace)
     return row.because_of or row.id
-
-
-@rule("TPU116", needs=("log", "spec", "made_at", "model_fn"), modes=GRAPHS)
-def ignored_scaffold(
-    log: list[str], spec: Any, made_at: Place, model_fn: Callable
-) -> Iterator[Finding]:
-    """A finding for a scaffold that was given work, and that TPUEstimator says it ignores."""
-    ignored = [line for line in log if "Scaffold is ignored" in line]
-    if ignored and _tpu_estimator.scaffold_does_something(spec.scaffold):
-        yield finding("TPU116", made_at or place(model_fn), message=ignored[0])

@@ -1,7 +1,8 @@
 """Stage 1: the genuine TPUEstimator graphs, and the rules on what TPUEstimator says of them."""
 
 from lab_utils.dry_run.elsewhere import reason
-from lab_utils.dry_run.session import Session, Unneeded, at, unique
+from lab_utils.dry_run.records import Status
+from lab_utils.dry_run.session import Session, Skip, at, unique
 from lab_utils.dry_run.unavailable import Unavailable
 
 # Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
@@ -12,12 +13,13 @@ def carry_out(session: Session) -> str:
     """Stage "trace"; returns its detail.
 
     Raises:
-        Unneeded: the subject is not a TPUEstimator, which alone has graphs of several modes.
+        Skip: the subject is not a TPUEstimator, which alone has graphs of several modes.
         Unavailable: this machine lacks what building the first graph takes.
     """
     traces = session.traces()
     if not traces:
-        raise Unneeded("the step of this program is traced when it is compiled")
+        why = "the step of this program is traced when it is compiled"
+        raise Skip(why, Status.UNNEEDED)
     session.add(unique(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
     for trace in traces:
         if trace.borrowed_input:

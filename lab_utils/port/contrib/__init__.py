@@ -6,6 +6,7 @@ today raises Gone, with what took its place, when it is used.
 """
 
 import builtins
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -54,6 +55,34 @@ def install() -> None:
     for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
         builtins.__dict__.setdefault(name, value)
     vars(inspect).setdefault("getargspec", _getargspec)  # tensorflow-gan asks it
+    _take_moments_without_a_mask(v1.layers.BatchNormalization)
+
+
+def _take_moments_without_a_mask(layer: type) -> None:
+    """Classes below `layer`, Keras' batch normalisation, may have a `_moments` of version 1.
+
+    EfficientNet's joins the cores so. Keras hands it a mask today, which is None unless the model has one.
+    """
+    base = next(kind for kind in layer.__mro__ if "_moments" in vars(kind))
+
+    def init_subclass(kind: type, **options: Any) -> None:
+        super(base, kind).__init_subclass__(**options)
+        own = vars(kind).get("_moments")
+        if own and "mask" not in inspect.signature(own).parameters:
+
+            @functools.wraps(own)
+            def moments(
+                self: Any, inputs: Any, axes: Any, keep_dims: bool, mask: Any = None
+            ) -> Any:
+                if mask is not None:
+                    raise Gone(
+                        f"{kind.__name__}._moments takes no mask, which Keras hands it today"
+                    )
+                return own(self, inputs, axes, keep_dims)
+
+            kind._moments = moments
+
+    base.__init_subclass__ = classmethod(init_subclass)
 
 
 def _getargspec(function: Any) -> tuple:
@@ -182,6 +211,11 @@ def _whole(name: str) -> Any:
     for old, new in _MOVED.items():
         if name == old or name.startswith(f"{old}."):
             return sys.modules.setdefault(name, importlib.import_module(new + name[len(old) :]))
+    if f"{name}.".startswith("tensorflow.python.keras."):
+        # TensorFlow's own modules go on with the remains of Keras that it still holds there.
+        return importlib.import_module(
+            f"tf_keras.src{name.removeprefix('tensorflow.python.keras')}"
+        )
     if name.startswith(("tensorflow.python", "tensorflow.core")):
         return importlib.import_module(name)
     if name.startswith("tensorflow.examples"):

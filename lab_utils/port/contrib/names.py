@@ -51,7 +51,7 @@ PREFIXES = {
     "feature_column": ("feature_column",),
     "framework": ("train", "tf_slim", "tf_slim.ops", "tf_slim.ops.variables", ""),
     "image": (_STAND_INS,),
-    "lookup": ("lookup",),
+    "lookup": ("lookup", _STAND_INS),
     "metrics": ("tf_slim.metrics",),
     "opt": (_STAND_INS,),
     "rnn": ("nn.rnn_cell", "nn"),

@@ -17,6 +17,17 @@ def batch_and_drop_remainder(batch_size: int) -> Callable:
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
+def index_table_from_tensor(
+    mapping: Any, num_oov_buckets: int = 0, default_value: int = -1
+) -> v1.lookup.StaticHashTable | v1.lookup.StaticVocabularyTable:
+    """The table that gives each string of `mapping` its number in it; others `default_value`, or a bucket."""
+    numbers = tf.range(tf.size(mapping, tf.int64))
+    pairs = tf.lookup.KeyValueTensorInitializer(mapping, numbers)
+    if num_oov_buckets:
+        return v1.lookup.StaticVocabularyTable(pairs, num_oov_buckets)
+    return v1.lookup.StaticHashTable(pairs, default_value)
+
+
 def clip_gradients_by_norm(optimizer: v1.train.Optimizer, clip_norm: float) -> v1.train.Optimizer:
     """The optimizer itself, which from now on clips the gradients by their global norm."""
     apply_gradients = optimizer.apply_gradients
@@ -113,6 +124,29 @@ class LARSOptimizer(v1.train.MomentumOptimizer):
         both = tf.logical_and(weights > 0, length > 0)
         rate = self._eeta * weights / (length + self._weight_decay * weights + self._epsilon)
         return tf.where(both, rate, 1.0) * (gradient + self._weight_decay * variable)
+
+
+class AdamWOptimizer(v1.train.AdamOptimizer):
+    """Adam with decoupled weight decay: Loshchilov and Hutter, 2017 (arXiv:1711.05101).
+
+    A step first takes weight_decay * w from each variable w; the learning rate does not scale that.
+    """
+
+    def __init__(
+        self, weight_decay: Any, *arguments: Any, name: str = "AdamW", **options: Any
+    ) -> None:
+        super().__init__(*arguments, name=name, **options)
+        self._weight_decay = weight_decay
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable, global_step: Any = None, name: str | None = None
+    ) -> tf.Operation:
+        """Shortens the variables, then takes a step of Adam."""
+        pairs = list(grads_and_vars)
+        decay = tf.cast(self._weight_decay, tf.float32)
+        shortened = [v.assign_sub(decay * v) for gradient, v in pairs if gradient is not None]
+        with tf.control_dependencies(shortened):
+            return super().apply_gradients(pairs, global_step, name)
 
 
 class HParams(types.SimpleNamespace):

@@ -106,9 +106,10 @@ def grade(submission: Submission, limits: Limits) -> Graded:
     if graded.problem:
         return graded
     ended = {label: Result(**result) for label, result in told["cells"].items()}
-    for label, result in ended.items():
-        if result.status in LIMITS:
-            graded.remarks.append(f"{label}: {result.why}")
+    for cell in submission.cells:
+        result = ended.get(cell.label)
+        if result and result.status in LIMITS:
+            graded.remarks.append(f"{cell.label}: {result.why}")
     for id in lab.checks:
         result = graded.results[id] = Result(**told["results"][id])
         answers = [each for each in submission.cells if each.own and writes(each.source, id)]
