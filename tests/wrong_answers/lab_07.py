@@ -185,7 +185,7 @@ def inference(images, classes, training, bfloat16):
         Mutant(
             "optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
             "optimizer = v1.tpu.CrossShardOptimizer(v1.tpu.CrossShardOptimizer(optimizer))",
-            "The number of CrossShardOptimizers",
+            "wraps another one",
         ),
         # Both halves of minimize: of the wrapper, or of the optimizer inside
         Right(halves("wrapped", "wrapped")),
@@ -228,6 +228,17 @@ if params["use_tpu"]:
 gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
 with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
     train_op = inner.apply_gradients(zip(gradients, variables), global_step=step)
+""")
+        ),
+        Right(
+            step_of("""
+optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+gradients, variables = zip(*optimizer.compute_gradients(loss))
+if params["use_tpu"]:
+    gradients = [v1.tpu.cross_replica_sum(gradient / 8) for gradient in gradients]
+gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
 """)
         ),
         # A method of the object

@@ -342,15 +342,22 @@ ANSWERS |= {
             verdict = "run"
         """),
         Right('change, verdict = ("iterations_per_loop=100", "iterations_per_loop=300"), "none"'),
+        Right("""
+            change = "AdamOptimizer(rate)", "AdamOptimizer(rate * (8 if params['use_tpu'] else 1))"
+            verdict = "none"
+        """),
         Wrong(
             'change, verdict = ("iterations_per_loop=100", "iterations_per_loop=50"), "none"',
-            "Your change is not a fault",
+            "No stage of the dry run complains of your change",
         ),
         Wrong('verdict = "run"', "Not run, but read. TPU201"),
         Wrong('verdict = "none"', "Not none, but read"),
         Wrong('verdict = "compile"', "one of trace, read, run, none"),
         Wrong('change = ("optimizer", "adam")', "times in your digits.py, not once"),
-        Wrong('change = ("shuffle(512)", "shuffle(1024)")', "Your change is not a fault"),
+        Wrong(
+            'change = ("shuffle(512)", "shuffle(1024)")',
+            "No stage of the dry run complains of your change",
+        ),
         Wrong('change = "shuffle(512)"', "a pair of texts"),
         Wrong(edited("digits"), "Fix digits.py first"),
     ],

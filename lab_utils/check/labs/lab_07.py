@@ -161,8 +161,10 @@ class _CrossShard(v1.train.Optimizer):
         return self._inner.apply_gradients(summed, *arguments, **options)
 
 
-def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> tuple[Any, int]:
-    """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU.
+def _spec(
+    model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER
+) -> tuple[Any, bool]:
+    """The spec of a training step on twelve easy pictures, and whether it sums over the cores of a TPU.
 
     Without `cores` it is one for a CPU.
     """
@@ -170,13 +172,16 @@ def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER)
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    optimizers = []
+    sums = []
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
-        optimizers.append(optimizer)
+        twice = "A CrossShardOptimizer wraps another one, and once is enough: the sum over the cores is one sum."
+        expect(not isinstance(optimizer, _CrossShard), twice)
+        sums.append(optimizer)
         return _CrossShard(optimizer, cores or _ALIKE)
 
     def summed(tensor: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
+        sums.append(tensor)
         return tensor * (cores or _ALIKE).summed
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
@@ -192,7 +197,7 @@ def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER)
         spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
-    return spec, len(optimizers)
+    return spec, bool(sums)
 
 
 def _moved(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> float:
@@ -278,13 +283,13 @@ def training(model_fn: Callable) -> Cases:
     with tf.Graph().as_default():
         v1.train.create_global_step()
         yield (
-            'The number of CrossShardOptimizers with params["use_tpu"]',
+            'Whether something is summed over the cores with params["use_tpu"]',
             _spec(model_fn, _ALIKE)[1],
         )
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
-        spec, count = _spec(model_fn)
-        yield 'The number of CrossShardOptimizers without params["use_tpu"]', count
+        spec, sums = _spec(model_fn)
+        yield 'Whether something is summed over the cores without params["use_tpu"]', sums
         slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
         message = (
             "Use v1.train.MomentumOptimizer: the learning rate, 0.05 at first, is one for Momentum. For Adam, "
