@@ -141,6 +141,24 @@ def test_working_keeps_to_the_object_that_was_right_and_says_where_it_is_another
     assert 'run check("99a", twice) again' in capsys.readouterr().out
 
 
+def test_working_sees_that_a_function_of_an_earlier_todo_is_another_one(lab, monkeypatch, capsys):
+    monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(four_times="ours"))
+    lab[1] = todos.Todo("99b", lambda four_times: "Right.", (), ["four_times"])
+    notebook = {}
+    exec("def twice(x): return 2 * x\ndef four_times(x): return twice(twice(x))", notebook)
+    check("99a", notebook["twice"])
+    check("99b", notebook["four_times"])
+    assert working(notebook["four_times"], "99a", "99b") is notebook["four_times"]
+    assert not capsys.readouterr().out
+    exec("def twice(x): return x", notebook)
+    assert working(notebook["four_times"], "99a", "99b") == "ours"
+    said = capsys.readouterr().out
+    assert 'twice is not the one that was right: run check("99a", twice) again.' in said
+    assert "This cell uses our four_times." in said
+    check("99a", lambda x: x)  # that it is wrong changes nothing
+    assert working(notebook["four_times"], "99a", "99b") == "ours"
+
+
 def test_working_knows_a_dict_that_was_changed_in_its_place(lab, capsys):
     lab[0] = todos.Todo("99a", lambda answers: "Right.", (), ["answers"])
     answers = {"a": 1}

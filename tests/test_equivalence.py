@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lab_utils.equivalence import JaxPort, ladder, train_apart
+from lab_utils.equivalence.replicas import _furthest_apart
 from lab_utils.estimator import tf, tpu, v1
 
 STEPS = 10
@@ -223,3 +224,14 @@ def test_a_state_without_the_entry_is_refused(small, batches):
     port = dataclasses.replace(small_step(), untrained="averages")
     with pytest.raises(ValueError, match="the state has weights, slots, and no entry 'averages'"):
         ladder(small, port, batches)
+
+
+def test_the_weight_that_is_shown_moves_on_every_core():
+    """A unit that gives 0 for all examples of one core stands still there."""
+    still, moves = [0.0, 0.0, 0.0], [0.0, 0.1, 0.2]
+    copies = [(still, moves), ([0.0, 5.0, 9.0], [0.0, 0.3, 0.5])]
+    values = [
+        [{"weight": np.array([first[step], second[step]])} for first, second in copies]
+        for step in range(3)
+    ]
+    assert _furthest_apart(values, ["weight"]) == ("weight", (1,))

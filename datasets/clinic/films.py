@@ -99,6 +99,7 @@ def port():
 
 
 WARD = {
+    "columns": ("stars", "watch"),
     "others": (
         "an embedding is too small for the matrix unit",
         "regularisation losses are not all-reduced",

@@ -138,6 +138,7 @@ WARD = {
         "optimizer = tf.tpu.CrossShardOptimizer(optimizer)": "It wraps the optimizer only on a TPU, as it should.",
         "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape: a TPU supports it.",
         '"top_2_accuracy": tf.metrics.mean(': "metric_fn runs on the host, which has in_top_k.",
+        "self.names = np.array(": "The host may read strings. Only what preprocess returns goes to a TPU.",
         "gs = gs[0]": "What comes from the cores has a first axis; this takes the value of the first.",
         "label_smoothing=0.1": "The loss in evaluation is the smoothed one too. That is a choice, and the same on a CPU.",
     },

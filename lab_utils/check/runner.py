@@ -16,6 +16,7 @@ from lab_utils.check.outcome import (
     display_in_notebook,
 )
 from lab_utils.check.same import difference
+from lab_utils.check.tools import scope_of
 
 # By TODO, in this process: the first object of the last check that was right; hints asked for.
 right_objects: dict[str, Any] = {}
@@ -104,7 +105,8 @@ def working(attempt: Any, *needs: str) -> Any:
     Cells that use a TODO's result take it through this function: `working(model_fn, "1b", "1c")`, so that
     Run all works at every stage of a learner's work. It goes by what the checks said in this session, and
     changes no name in the notebook. It prints a line where it takes the solution's, and where `attempt` is
-    another object than the one that was right, which it takes then.
+    another object than the one that was right, which it takes then. Where `attempt` calls a function of an
+    earlier TODO that is another one than was right, it takes the solution's.
 
     Args:
         attempt: what the learner wrote for the last of `needs`; a file by its path.
@@ -116,12 +118,11 @@ def working(attempt: Any, *needs: str) -> Any:
     if missing:
         earlier = set(missing) <= progress.todos("done")
         how = "Not checked since this notebook was started" if earlier else "Not solved yet"
-        try:
-            ours = getattr(sources.solved(entry.lab), name)
-        except sources.NoSolutionsError:  # then the learner's own is all there is
-            return attempt
-        print(f"{how}: TODO {', '.join(missing)}. This cell uses our {name}.")
-        return _usable(ours, name)
+        return _ours(entry, attempt, f"{how}: TODO {', '.join(missing)}.")
+    for need in map(todos.find, needs[:-1]):
+        if _is_another(need, attempt):
+            why = f"{need.names[0]} is not the one that was right: run {todos.call(need)} again."
+            return _ours(entry, attempt, why)
     right = right_objects[id]
     now = attempt if callable(attempt) else _kept(attempt, name)
     if now is right or not (callable(now) or callable(right) or difference(right, now)):
@@ -131,6 +132,24 @@ def working(attempt: Any, *needs: str) -> Any:
         f"{todos.call(entry)} again."
     )
     return _usable(right, name)
+
+
+def _ours(entry: todos.Todo, attempt: Any, why: str) -> Any:
+    """The solution's object, with a printed line that says why; the learner's where there is no solution."""
+    name = entry.names[0]
+    try:
+        ours = getattr(sources.solved(entry.lab), name)
+    except sources.NoSolutionsError:
+        return attempt
+    print(f"{why} This cell uses our {name}.")
+    return _usable(ours, name)
+
+
+def _is_another(need: todos.Todo, attempt: Any) -> bool:
+    """Whether `attempt` finds another function for an earlier TODO than the one that was right."""
+    right = right_objects[need.id]
+    now = scope_of(attempt).get(need.names[0], right) if callable(attempt) else right
+    return callable(now) and now is not right
 
 
 def _kept(value: Any, name: str) -> Any:

@@ -124,7 +124,7 @@ def train_apart(
             model.run(model.spec.train_op, part)
         values.append([model.read() for model in models])
     metrics = [_metrics(lambda batch: graph("eval", batch), end, held_out) for end in values[-1]]
-    name, place = _furthest_apart(values[-1][:cores], models[0].trained)
+    name, place = _furthest_apart([each[:cores] for each in values], models[0].trained)
     shown = np.array([[each[name][place] for each in step] for step in values])
     names = metrics[0].keys()
     return Replicas(
@@ -165,11 +165,20 @@ def _metrics(make: Callable[[Any], ModelGraph], values: Arrays, batch: Any) -> d
     return {name: float(value) for name, value in found.items()}
 
 
-def _furthest_apart(values: list[Arrays], names: list[str]) -> tuple[str, tuple[int, ...]]:
-    """The trained weight of which no two copies end near each other: its variable, its place."""
-    gaps = {
-        name: np.diff(np.sort([copy[name] for copy in values], axis=0), axis=0).min(axis=0)
-        for name in names
-    }
+def _furthest_apart(values: list[list[Arrays]], names: list[str]) -> tuple[str, tuple[int, ...]]:
+    """The trained weight of which no two copies end near each other: its variable, its place.
+
+    Each step has to change each copy. (Weights into a unit that gives 0 for all examples of a core
+    stand still.)
+
+    Args:
+        values: after each step those of each copy.
+        names: of the trained variables.
+    """
+    gaps = {}
+    for name in names:
+        copies = np.array([[copy[name] for copy in step] for step in values])
+        apart = np.diff(np.sort(copies[-1], axis=0), axis=0).min(axis=0)
+        gaps[name] = apart * (np.diff(copies, axis=0) != 0).all(axis=(0, 1))
     name = max(gaps, key=lambda each: gaps[each].max())
     return name, np.unravel_index(int(gaps[name].argmax()), gaps[name].shape)

@@ -438,6 +438,19 @@ ANSWERS = {
                 tf.nest.map_structure(check, dataset.element_spec, expand_composites=True)
         """),
         Mutant(
+            'f"not static: {part}"',
+            '"not static"',
+            'Your error says "not static" of the labels and of the words: name the part',
+        ),
+        # The place of the part, not its shape
+        Right("""
+            def expect_static(dataset):
+                parts = tf.nest.flatten(dataset.element_spec, expand_composites=True)
+                for place, part in enumerate(parts):
+                    if not part.shape.is_fully_defined():
+                        raise ValueError(f"part {place} of {len(parts)} is not static")
+        """),
+        Mutant(
             ", expand_composites=True",
             "",
             "a sparse tensor of the shape (16, 12). This shape says nothing",

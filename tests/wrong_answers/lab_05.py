@@ -48,6 +48,11 @@ ANSWERS = {
             re.compile("an unknown label.*nothing"),
         ),
         Mutant("if label not in self.numbers:", "if False:", "KeyError"),
+        Mutant(
+            "except RejectError as why:",
+            "except (RejectError, KeyError) as why:",
+            'becomes a reject under the tag "rejects": a whole data set',
+        ),
         Mutant("yield beam.pvalue.TaggedOutput", "return beam.pvalue.TaggedOutput", "nothing"),
         Mutant(
             'yield beam.pvalue.TaggedOutput("rejects", (line, str(why)))',
@@ -421,6 +426,10 @@ def parse(record):
     "5d": [
         Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'sounds': (128, 'c')}"),
         Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'sounds': (128, 'C')}"),
+        # B asks for a multiple of 64 hosts, too
+        Right("decisions['ImageNet'] = (1024, 'B')"),
+        Wrong("decisions['ImageNet'] = (1024, 'C')", "ImageNet: rule C does not set the number"),
+        Wrong("decisions['ImageNet'] = (1024, '')", "does not set the number"),
         # In GB and in kB
         Wrong("decisions['ImageNet'] = (64, 'A')", "64 files of 2.31 GB: each host reads"),
         Mutant("1024", "1000", "cannot be shared evenly by 64 hosts"),

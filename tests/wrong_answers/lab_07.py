@@ -98,7 +98,13 @@ ANSWERS = {
             "v1.layers.flatten(stages(net, training))",
             "You flattened: the dense layer has weights for each of 4 positions",
         ),
-        Mutant("tf.reduce_mean(", "tf.reduce_max(", "not the mean"),
+        Mutant("tf.reduce_mean(", "tf.reduce_max(", "should come from the mean over all positions"),
+        Mutant("tf.reduce_mean(", "tf.reduce_sum(", "should come from the mean over all positions"),
+        Mutant(
+            "tf.reduce_mean(stages(net, training), [1, 2])",
+            "stages(net, training)[:, 0, 0]",
+            "each of the 2 x 2 positions has the same share in it, but not in yours",
+        ),
         Mutant(
             "stages(net, training)",
             "stages(stages(tf.tile(net, [1, 4, 4, 1]), training), training)",
@@ -156,6 +162,11 @@ def inference(images, classes, training, bfloat16):
             "    tf.group(*v1.get_collection(v1.GraphKeys.UPDATE_OPS))",
             "UPDATE_OPS",
         ),
+        Mutant(
+            "v1.get_collection(v1.GraphKeys.UPDATE_OPS)",
+            "v1.get_collection(v1.GraphKeys.UPDATE_OPS)[:1]",
+            "How often one step runs each of the UPDATE_OPS: expected [1, 1], yours gives [1, 0]",
+        ),
         Mutant("minimize(loss,", "minimize(-loss,", "minimize the loss"),
         Mutant(
             "tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)",
@@ -174,7 +185,7 @@ def inference(images, classes, training, bfloat16):
         Mutant(
             "optimizer = v1.tpu.CrossShardOptimizer(optimizer)",
             "optimizer = v1.tpu.CrossShardOptimizer(v1.tpu.CrossShardOptimizer(optimizer))",
-            "The number of CrossShardOptimizers",
+            "wraps another one",
         ),
         # Both halves of minimize: of the wrapper, or of the optimizer inside
         Right(halves("wrapped", "wrapped")),
@@ -217,6 +228,17 @@ if params["use_tpu"]:
 gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
 with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
     train_op = inner.apply_gradients(zip(gradients, variables), global_step=step)
+""")
+        ),
+        Right(
+            step_of("""
+optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+gradients, variables = zip(*optimizer.compute_gradients(loss))
+if params["use_tpu"]:
+    gradients = [v1.tpu.cross_replica_sum(gradient / 8) for gradient in gradients]
+gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.apply_gradients(zip(gradients, variables), global_step=step)
 """)
         ),
         # A method of the object
@@ -296,6 +318,19 @@ estimator.train(lambda params: data.train_from(step)(params), hooks=hooks, max_s
 accuracy = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
 return {until: accuracy} | train_and_evaluate(estimator, data, max_steps, every, hooks)
 """)
+        ),
+        Wrong(
+            loop("""
+step, results = resume_point(estimator.model_dir), {}
+if 0 < step < max_steps:
+    results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+while step < max_steps:
+    start, step = step, min(step // every * every + every, max_steps)
+    estimator.train(data.train_from(start), hooks=hooks, max_steps=step)
+    results[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+return results
+"""),
+            "Yours begins by evaluating the checkpoint at which it resumes",
         ),
         Wrong(
             loop("""
@@ -520,7 +555,8 @@ def export(estimator, size, folder):
         Wrong("chain = 'CBAD'", "A follows from D. The restart begins with weights that are NaN"),
         Wrong("chain = 'CBDX'", "from A to E"),
         Wrong("resume = 400", "it can be read, but they are NaN"),
-        Wrong("resume = 300", "which were written before step 312?"),
-        Wrong("resume = 0", "is not the newest good one"),
+        Wrong("resume = 300", "There is no checkpoint of step 300: one is written every 200 steps"),
+        Wrong("resume = 600", "the job stopped at 400"),
+        Wrong("resume = 0", "holds the first weights. A later one is good, too"),
     ],
 }

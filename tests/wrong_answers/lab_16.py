@@ -7,6 +7,11 @@ from wrong_answers import Mutant, Right, Wrong, edited, rewritten
 
 RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
 SIZE = 'params["batch_size"]'
+_ERROR = "error = tf.reduce_mean("
+_COLUMN = (
+    'tf.squeeze(tf.layers.dense(hidden, 1, name="stars"), axis=1)',
+    'tf.layers.dense(hidden, 1, name="stars")',
+)
 
 
 def _readings(name: str) -> list:
@@ -21,6 +26,14 @@ def _readings(name: str) -> list:
         Wrong(
             f"{own} = {{**dict(list({own}.items())[1:]), {wrong!r}: {line!r}}}",
             f"is correct. {word}",
+        ),
+        Wrong(
+            f"{own} = {{**dict(list({own}.items())[1:]), {wrong!r}: 'import numpy as np'}}",
+            "`import numpy as np` is correct. The reason that you give fits no line of this program.",
+        ),
+        Wrong(
+            f"{own} |= {{next(iter({own})): 'import numpy as np'}}",
+            "`import numpy as np` is correct. The reason that you give fits another line.",
         ),
         Wrong(f"{own} = {{**{own}, {wrong!r}: {line!r}}}", "has 6 faults: name at most so many"),
         Wrong(
@@ -132,6 +145,20 @@ ANSWERS |= {
         Wrong(
             rewritten("digits", ("dataset.shuffle(512).repeat()", "dataset.repeat().shuffle(512)")),
             "mixes the examples of several epochs",
+        ),
+        Wrong(
+            rewritten("digits", ("eval_batch_size=BATCH_SIZE", "eval_batch_size=48")),
+            "With eval_batch_size=48, evaluation gets 96 of the 128 examples",
+        ),
+        Right(rewritten("digits", ("eval_batch_size=BATCH_SIZE", "eval_batch_size=8"))),
+        Right(rewritten("digits", ("eval_batch_size=BATCH_SIZE", "eval_batch_size=128"))),
+        Wrong(
+            rewritten("digits", ("train_batch_size=BATCH_SIZE", "train_batch_size=BATCH_SIZE * 8")),
+            "train_batch_size of TPUEstimator is 512, and was 64: it is the batch of all cores together",
+        ),
+        Wrong(
+            rewritten("digits", ("iterations_per_loop=100", "iterations_per_loop=300")),
+            "the first one is that of step 600",
         ),
         Right(rewritten("digits", ("dataset.shuffle(512)", "dataset.shuffle(1024)"))),
         Right(rewritten("digits", ("def port():", "# all four changes\n\n\ndef port():"))),
@@ -248,17 +275,33 @@ ANSWERS |= {
         Right(rewritten("boxes", ("train_batch_size=64", "train_batch_size=128"))),
     ],
     "16l": [
+        # The column of the network is made a row only where it meets the labels, or they become a column
+        Right(
+            rewritten(
+                "films",
+                _COLUMN,
+                (f"        {_ERROR}", f"        stars = stars[:, 0]\n        {_ERROR}"),
+            )
+        ),
+        Right(
+            rewritten(
+                "films",
+                _COLUMN,
+                (f"        {_ERROR}", f"        labels = labels[:, None]\n        {_ERROR}"),
+            )
+        ),
+        Wrong(
+            rewritten("films", ("predict_batch_size=64", "predict_batch_size=48")),
+            "With predict_batch_size=48, prediction gets 96 of the 128 examples",
+        ),
         Mutant("dataset.shuffle(count).repeat()", "dataset.shuffle(count)", "TPU2"),
         Wrong(
             rewritten(
                 "films",
-                (
-                    'tf.squeeze(tf.layers.dense(hidden, 1, name="stars"), axis=1)',
-                    'tf.layers.dense(hidden, 1, name="stars")',
-                ),
+                _COLUMN,
                 ("tf.square(stars - labels)", "tf.square(tf.squeeze(stars, 1) - labels)"),
             ),
-            re.compile("the metric|the prediction stars"),
+            "the metric",
         ),
         Mutant("return tf.train.Scaffold(saver=saver)", "pass", "TPU117"),
         Wrong(
@@ -298,11 +341,23 @@ ANSWERS |= {
             change = old, f"{halves}\\n    train_op = optimizer.apply_gradients(gradients, tf.train.get_global_step())"
             verdict = "run"
         """),
+        Right('change, verdict = ("iterations_per_loop=100", "iterations_per_loop=300"), "none"'),
+        Right("""
+            change = "AdamOptimizer(rate)", "AdamOptimizer(rate * (8 if params['use_tpu'] else 1))"
+            verdict = "none"
+        """),
+        Wrong(
+            'change, verdict = ("iterations_per_loop=100", "iterations_per_loop=50"), "none"',
+            "No stage of the dry run complains of your change",
+        ),
         Wrong('verdict = "run"', "Not run, but read. TPU201"),
         Wrong('verdict = "none"', "Not none, but read"),
         Wrong('verdict = "compile"', "one of trace, read, run, none"),
         Wrong('change = ("optimizer", "adam")', "times in your digits.py, not once"),
-        Wrong('change = ("shuffle(512)", "shuffle(1024)")', "Your change is not a fault"),
+        Wrong(
+            'change = ("shuffle(512)", "shuffle(1024)")',
+            "No stage of the dry run complains of your change",
+        ),
         Wrong('change = "shuffle(512)"', "a pair of texts"),
         Wrong(edited("digits"), "Fix digits.py first"),
     ],

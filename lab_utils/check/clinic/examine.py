@@ -31,10 +31,17 @@ def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
     """
     report, port = report_and_port(patient, text)
     findings = _to_fix(patient, report)
-    change = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
+    change = "" if findings else _change(patient, port)
     if not findings and not change and isinstance(port.estimator, tpu.TPUEstimator):
         findings = _to_fix(patient, _report(port, "trace", "read", "run"))
     return findings, change
+
+
+def _change(patient: Ward, port: signs.Port) -> str:
+    """What the program no longer computes as the healthy one does."""
+    was_right = not any("train_batch_size" in fault.right for fault in patient.faults)
+    healthy = _healthy(patient.name)
+    return signs.difference(port, healthy, patient.weight, patient.columns, was_right)
 
 
 def _to_fix(patient: Ward, report: Report) -> list[Finding]:

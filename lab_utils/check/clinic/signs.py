@@ -21,7 +21,7 @@ from lab_utils.check import same
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import expect, failure
 from lab_utils.common.figures import counted
-from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
+from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random, settings
 from lab_utils.equivalence.sides import ModelGraph
 from lab_utils.estimator import tf, tpu, v1
 
@@ -33,6 +33,9 @@ _KEPT = 5  # checkpoints, by a Saver that is told no number
 _NEW = "the new value of"
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
+_SIZES = {"eval": "eval", "infer": "predict"}  # as the constructor calls the modes
+_SAVE, _LOOP = "save_checkpoints_steps of RunConfig", "iterations_per_loop of TPUConfig"
+_TRAIN_SIZE = "train_batch_size of TPUEstimator"
 _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
 
 
@@ -47,6 +50,12 @@ class Port:
     def input(self, mode: str) -> Callable | None:
         """The input_fn of a mode, if there is one."""
         return self.train if mode == "train" else self.options.get(_OPTIONS[mode])
+
+    def batch_size(self, mode: str) -> int:
+        """The constructor's batch for evaluation or prediction; _BATCH where it has none."""
+        if not isinstance(self.estimator, tpu.TPUEstimator):
+            return _BATCH
+        return settings(self.estimator).batch_size(_SIZES[mode]) or _BATCH
 
     def batches(self, mode: str, size: int = _BATCH) -> Any:
         """What the input_fn of a mode returns; as for Estimator, it gets params where it names them."""
@@ -99,13 +108,21 @@ def signs_of(port: Port) -> Signs:
     return {mode: (read, _model(port, mode, read.batches)) for mode, read in inputs.items()}
 
 
-def difference(port: Port, healthy: Signs, weight: str) -> str:
+def difference(
+    port: Port,
+    healthy: Signs,
+    weight: str,
+    columns: Sequence[str] = (),
+    same_size: bool = False,
+) -> str:
     """A sentence on the first thing that the program does unlike the healthy one; "" for none.
 
     Args:
         port: the program's.
         healthy: the healthy one's signs.
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
+        columns: predictions that may be [B, 1] as well as [B].
+        same_size: the train_batch_size has to be the healthy one's.
     """
     theirs: dict[str, Model] = {}
     try:
@@ -115,7 +132,9 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         for mode, (given, model) in healthy.items():
             what = _NAMES[mode]
             theirs[mode] = _model(port, mode, given.batches)
+            _flatten(theirs[mode], columns)
             _expect_model(theirs[mode], model, what)
+            _expect_settings(theirs[mode], model, same_size)
         for mode, model in theirs.items():
             _expect_pace(model, healthy[mode][1])
     except Wrong as error:
@@ -199,19 +218,20 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             numbers |= {f"{_NEW} {name}": after[name] for name in names}
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
-    settings = _settings(port, spec) if mode == "train" else {}
+    told = _settings(port, spec) if mode == "train" else {}
     trained, decays = frozenset(model.trained), _decays(model.graph)
-    return Model(numbers, trained, changes, random, summaries, paces, settings, decays)
+    return Model(numbers, trained, changes, random, summaries, paces, told, decays)
 
 
 def _settings(port: Port, spec: Any) -> dict[str, Any]:
     """What a program sets, without what it leaves to the defaults."""
     config, saver = port.estimator.config, getattr(spec.scaffold, "saver", None)
-    found = {"save_checkpoints_steps of RunConfig": config.save_checkpoints_steps}
+    found = {_SAVE: config.save_checkpoints_steps}
     if isinstance(config, tpu.RunConfig):
         loop = config.tpu_config.iterations_per_loop
         default = tpu.TPUConfig().iterations_per_loop
-        found["iterations_per_loop of TPUConfig"] = None if loop == default else loop
+        found[_LOOP] = None if loop == default else loop
+        found[_TRAIN_SIZE] = settings(port.estimator).train_batch_size
     kept = saver.saver_def.max_to_keep if saver else _KEPT
     found["max_to_keep of the Saver"] = None if kept == _KEPT else kept
     return {name: value for name, value in found.items() if value is not None}
@@ -264,6 +284,11 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
         number = counted(expected.total(), "example")
         why = f"{what} should give each of its {number} once, unchanged. Missing: {missing};"
         expect(expected == actual, f"{why} changed or repeated: {other}.")
+        size = port.batch_size(mode)
+        whole, _ = _batches(port, mode, size=size, most=-(-len(ours) // size))
+        lost = (expected - collections.Counter(examples(whole))).total()
+        why = f"With {_SIZES[mode]}_batch_size={size}, {_NAMES[mode]} gets {expected.total() - lost} of the"
+        expect(not lost, f"{why} {number}: the others do not fill a batch, and are dropped.")
         return
     strange = len(actual.keys() - expected.keys())
     why = " Is the augmentation another one?" if healthy.random else ""
@@ -350,8 +375,6 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
-    lost = [name for name in healthy.settings if name not in model.settings]
-    expect(not lost, f"{' and '.join(lost)} was set, and is not any more.")
     for kind, name, value in sorted(model.decays - healthy.decays):
         before = [v for k, n, v in healthy.decays if (k, n) == (kind, name)]
         why = f"An optimizer's {name} is {value:g}, and was {before[0]:g}." if before else ""
@@ -363,6 +386,27 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
     ):  # else where the rest is right: other noise moves the weights differently
         _expect_pace(model, healthy)
     _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_settings(model: Model, healthy: Model, same_size: bool) -> None:
+    """Raises `Wrong` where a setting is missing, or no longer fits."""
+    lost = [name for name in healthy.settings if name not in model.settings]
+    expect(not lost, f"{' and '.join(lost)} was set, and is not any more.")
+    size, before = (each.settings.get(_TRAIN_SIZE) for each in (model, healthy))
+    why = f"{_TRAIN_SIZE} is {size}, and was {before}: it is the batch of all cores together."
+    expect(not same_size or size == before, why)
+    save, loop = model.settings.get(_SAVE), model.settings.get(_LOOP)
+    if save and loop and healthy.settings.get(_SAVE, 0) % healthy.settings.get(_LOOP, 1) == 0:
+        why = f"A checkpoint is due every {save} steps, but a loop of {loop} ends before one is written:"
+        expect(save % loop == 0, f"{why} the first one is that of step {-(-save // loop) * loop}.")
+
+
+def _flatten(model: Model, columns: Sequence[str]) -> None:
+    """Makes [B] of those predictions that are [B, 1]."""
+    for name in (f"the prediction {each}" for each in columns):
+        value = model.numbers.get(name)
+        if value is not None and value.ndim == 2 and value.shape[1] == 1:
+            model.numbers[name] = value[:, 0]
 
 
 def _expect_pace(model: Model, healthy: Model) -> None:

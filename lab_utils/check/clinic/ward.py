@@ -39,6 +39,7 @@ class Ward:
     """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break.
 
     `others` are sentences among the choices that name no fault, each with what speaks against it or "".
+    `columns` are predictions that the sick program gives as [B, 1], which a cure may leave so.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Ward:
     others: dict[str, str]
     fine: dict[str, str]
     weight: str = ""
+    columns: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
 
     @functools.cached_property

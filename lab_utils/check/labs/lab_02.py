@@ -120,7 +120,7 @@ def eval_spec(model_fn: Callable) -> Cases:
         "TPUEstimatorSpec expects eval_metrics, a pair: the function, not called, and the list of its tensors. "
         "It has no eval_metric_ops, and no dict of metrics."
     )
-    params = {"learning_rate": 0.1, "use_tpu": False}
+    params = {"learning_rate": 0.1, "use_tpu": False, "batch_size": 16}
     with (
         tf.Graph().as_default() as graph,
         other_names(model_fn, inference=_logits),

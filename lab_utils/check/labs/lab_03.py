@@ -332,15 +332,17 @@ def _zipped(**shapes: list[int | None] | None) -> tf.data.Dataset:
     return tf.data.Dataset.zip((dict(zip(names, parts[:-1], strict=True)), parts[-1]))
 
 
+_IN_WORDS = "Lea's, whose batches have (16, None) words"
+_IN_LABELS = "an unknown size only in the labels"
 _SETS = (  # in words, the dataset, and what is asked where the test does not fail; "" for one that is static
     ("batches of 16 sentences of 12 words", lambda: _zipped(words=[16, 12], count=[16], label=[16]), ""),
     ("batch(16), which gives (None, 12)", lambda: _zipped(words=[None, 12], count=[None], label=[None]),
      "Which size is unknown without drop_remainder?"),
-    ("Lea's, whose batches have (16, None) words", lambda: _zipped(words=[16, None], count=[16], label=[16]),
+    (_IN_WORDS, lambda: _zipped(words=[16, None], count=[16], label=[16]),
      "Which sizes does a shape have besides the first?"),
     ("an unknown size only in the last part of the features", lambda: _zipped(words=[16, 12], count=[16, None], label=[16]),
      "Is each part of the features looked at?"),
-    ("an unknown size only in the labels", lambda: _zipped(words=[16, 12], count=[16], label=[None]),
+    (_IN_LABELS, lambda: _zipped(words=[16, 12], count=[16], label=[None]),
      "Labels go through the infeed, too."),
     ("the result of Python code, which has no shape at all", lambda: _zipped(words=None, count=[16], label=[16]),
      "Its shape has not even a number of axes."),
@@ -394,6 +396,7 @@ def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
 )
 def the_test(expect_static: Callable) -> str:
     """Fails for each unknown size, wherever it stands, and for nothing else."""
+    said = {}
     for words, make, reason in _SETS:
         _reads.clear()
         error = _raised(expect_static, make())
@@ -405,4 +408,10 @@ def the_test(expect_static: Callable) -> str:
         expect(error is None or isinstance(error, ValueError), kind)
         message = f"A dataset that is static does not pass: {words}. Your test said: {error}"
         expect(bool(reason) or error is None, message)
+        said[words] = str(error)
+    message = (
+        f'Your error says "{said[_IN_LABELS]}" of the labels and of the words: name the part that is not static, by '
+        "its name, its place or its shape."
+    )
+    expect(said[_IN_LABELS] != said[_IN_WORDS], message)
     return "Your test fails for each unknown size, wherever it stands, and reads no data."

@@ -73,23 +73,47 @@ def convolutions(inference: Callable) -> Cases:
     expect(not flat, message)
     label = "The kernels: those of the four stages, then one dense layer on the 256 means"
     yield label, kernels
-    message = (
-        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2])."
-    )
-    expect(not {"Max", "ArgMax"} & {op.type for op in operations}, message)
     expect_bare(logits)
     for training, count in updates.items():
         yield f"Updates of moving averages with training={training}", count
     with logits.graph.as_default(), v1.Session() as session:
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
+    _expect_mean(inference)
     return "The convolutions compute in bfloat16, and weights and logits are float32."
 
 
+def _expect_mean(inference: Callable) -> None:
+    """Raises `Wrong` unless each position of what the stages give counts as much as the others, together 1."""
+    made, stages = [], scope_of(inference)["stages"]
+
+    def noted(*arguments: Any, **options: Any) -> tf.Tensor:
+        made.append(stages(*arguments, **options))
+        return made[-1]
+
+    with other_names(inference, stages=noted):
+        logits = _logits(inference, False, False)
+    expect(len(made) == 1, "inference should call `stages` once.")
+    with logits.graph.as_default(), v1.Session() as session:
+        (gradients,) = tf.gradients(logits[:, 0], made)
+        expect(gradients is not None, "The logits do not depend on what `stages` returns.")
+        session.run(v1.global_variables_initializer())
+        gradients = session.run(gradients)
+        (kernel,) = (v for v in v1.trainable_variables() if v.shape.rank == 2)
+        kernel = session.run(kernel)[:, 0]
+    share = kernel / (gradients.shape[1] * gradients.shape[2])
+    message = (
+        "The logits should come from the mean over all positions, which tf.reduce_mean(net, [1, 2]) takes: each of the "
+        f"{gradients.shape[1]} x {gradients.shape[2]} positions has the same share in it, but not in yours."
+    )
+    expect(np.allclose(gradients, share, rtol=1e-3, atol=1e-6), message)
+
+
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
-    """Stands for inference: linear layers of every second value, from zero; a counter among the UPDATE_OPS."""
-    counter = v1.get_variable("updates", initializer=0, trainable=False)
-    v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, counter.assign_add(1))
+    """Stands for inference: linear layers of every second value, from zero; two counters among the UPDATE_OPS."""
+    for name in _COUNTERS:
+        counter = v1.get_variable(name, initializer=0, trainable=False)
+        v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, counter.assign_add(1))
     flat = tf.reshape(images, [images.shape[0], -1])
     zeros = {"kernel_initializer": v1.zeros_initializer()}
     halves = flat[:, 0::2], flat[:, 1::2]
@@ -98,6 +122,7 @@ def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> 
 
 _CORES = 8
 _NEARLY = 1.05  # two updates are the same one, up to rounding
+_COUNTERS = ("updates_of_mean", "updates_of_variance")
 _NEVER = 1e9  # a norm that no gradient here reaches
 
 
@@ -136,8 +161,10 @@ class _CrossShard(v1.train.Optimizer):
         return self._inner.apply_gradients(summed, *arguments, **options)
 
 
-def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> tuple[Any, int]:
-    """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU.
+def _spec(
+    model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER
+) -> tuple[Any, bool]:
+    """The spec of a training step on twelve easy pictures, and whether it sums over the cores of a TPU.
 
     Without `cores` it is one for a CPU.
     """
@@ -145,13 +172,16 @@ def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER)
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    optimizers = []
+    sums = []
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
-        optimizers.append(optimizer)
+        twice = "A CrossShardOptimizer wraps another one, and once is enough: the sum over the cores is one sum."
+        expect(not isinstance(optimizer, _CrossShard), twice)
+        sums.append(optimizer)
         return _CrossShard(optimizer, cores or _ALIKE)
 
     def summed(tensor: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
+        sums.append(tensor)
         return tensor * (cores or _ALIKE).summed
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
@@ -167,7 +197,7 @@ def _spec(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER)
         spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
-    return spec, len(optimizers)
+    return spec, bool(sums)
 
 
 def _moved(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> float:
@@ -253,25 +283,25 @@ def training(model_fn: Callable) -> Cases:
     with tf.Graph().as_default():
         v1.train.create_global_step()
         yield (
-            'The number of CrossShardOptimizers with params["use_tpu"]',
+            'Whether something is summed over the cores with params["use_tpu"]',
             _spec(model_fn, _ALIKE)[1],
         )
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
-        spec, count = _spec(model_fn)
-        yield 'The number of CrossShardOptimizers without params["use_tpu"]', count
+        spec, sums = _spec(model_fn)
+        yield 'Whether something is summed over the cores without params["use_tpu"]', sums
         slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
         message = (
             "Use v1.train.MomentumOptimizer: the learning rate, 0.05 at first, is one for Momentum. For Adam, "
             "which divides each gradient by its size, it is fifty times the usual one."
         )
         expect("Momentum" in slots, message)
-        (updates,) = (v for v in v1.global_variables() if v.op.name == "updates")
+        updates = [v for v in v1.global_variables() if v.op.name in _COUNTERS]
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
         session.run(spec.train_op)
         yield "The global step after one run of train_op", session.run(step)
-        yield "How often one step runs the UPDATE_OPS", session.run(updates)
+        yield "How often one step runs each of the UPDATE_OPS", session.run(updates)
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
@@ -301,6 +331,15 @@ _SCENES = (  # what a job finds: whole checkpoints, damaged ones, and its number
 )  # fmt: skip
 
 
+_AT_ONCE = """
+        accuracies[step] = estimator.evaluate(data.evaluate, steps=data.eval_steps)["accuracy"]
+    while step < max_steps:"""
+_TWICE = (
+    "Yours begins by evaluating the checkpoint at which it resumes. The job before did that, unless it was killed "
+    "between train and evaluate: then this one accuracy is left out."
+)
+
+
 @todo(
     "7c",
     hints=(
@@ -311,6 +350,10 @@ _SCENES = (  # what a job finds: whole checkpoints, damaged ones, and its number
     ),
     why="The stops are the same however often the job was killed, so its data, too, are the same.",
     slips=(
+        *(
+            Slip("while step < max_steps:", f"if {when}:{_AT_ONCE}", _TWICE)
+            for when in ("step", "0 < step < max_steps")
+        ),
         Slip(
             "resume_point(estimator.model_dir), {}",
             "0, {}",
@@ -489,6 +532,11 @@ _AFTER = {  # of two neighbours of the chain, why the second one follows from th
     "DA": "The restart begins with weights that are NaN, so its first loss is NaN, too.",
 }
 _GOOD = 200  # the last checkpoint before step 312
+_WRITTEN = {  # the steps of all checkpoints, and what speaks against the others
+    0: "holds the first weights. A later one is good, too: which were written before step 312?",
+    _GOOD: "",
+    400: "holds the weights of after step 312: it can be read, but they are NaN.",
+}
 
 
 @todo(
@@ -512,12 +560,9 @@ def history_of_a_failure(chain: str, resume: int) -> str:
         first, second = pair
         apart = letters.index(second) - letters.index(first)
         expect(apart > 0, f"{second} follows from {first}. {reason}")
-    message = f"The checkpoint of step {resume} " + (
-        "holds the weights of after step 312: it can be read, but they are NaN."
-        if resume == 2 * _GOOD
-        else "is not the newest good one: which were written before step 312?"
-    )
-    expect(resume == _GOOD, message)
+    message = f"There is no checkpoint of step {resume}: one is written every {_GOOD} steps, and the job stopped at 400."
+    expect(resume in _WRITTEN, message)
+    expect(resume == _GOOD, f"The checkpoint of step {resume} {_WRITTEN[resume]}")
     return (
         "The NaN went into a checkpoint before anybody looked. Correct the label, delete model.ckpt-400, and resume "
         f"from step {_GOOD}: one of the two is not enough."

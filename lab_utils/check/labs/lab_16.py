@@ -45,6 +45,10 @@ for _number, _name in enumerate(_HINTS):
         "Each fault is fixed at its own line, and nothing else is removed.",
     )
 
+_NO_DIFFERENCE = (
+    "No stage of the dry run complains of your change, and on a CPU the batches, training, evaluation and predictions "
+    "are what they were. Change what the program computes, or what a TPU would do with it."
+)
 _STAGES = {"1": "trace", "2": "read", "4": "run"}  # by the first digit of a rule
 
 
@@ -79,7 +83,9 @@ def own_fault(program: Any, change: Sequence[str], verdict: str) -> str:
     expect(said in choices, f"verdict is one of {', '.join(choices)}; yours is {verdict!r}.")
     findings, other = examine(patient, text.replace(old, new))
     if not findings and not other:
-        raise Wrong("Your change is not a fault: the program is still ready, and does what it did.")
+        only_there = "use_tpu" in new and said == "none"  # no stage sees it, and no run on a CPU
+        expect(only_there, _NO_DIFFERENCE)
+        return "As you said: none. Your change acts only where use_tpu is true, and no rule is about it."
     first = min((finding.rule for finding in findings), default="")
     stage = _STAGES[first[3]] if first else "none"
     found = next((f"{f.rule}: {f.why}" for f in findings if f.rule == first), other)

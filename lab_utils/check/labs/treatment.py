@@ -109,7 +109,7 @@ def _read(patient: Ward, diagnosis: Any) -> str:
         faulty = [fault for fault in places if places[fault] & lines]
         if not faulty:
             word = next(filter(None, map(patient.word, sorted(lines))), "")
-            wrong.append(f"`{code}` is correct. {word}".rstrip())
+            wrong.append(f"`{code}` is correct. {word or _elsewhere(patient, why)}")
         elif why not in [fault.why for fault in faulty]:
             wrong.append(f"Something is wrong at `{code}`, but not for the reason that you give.")
     if len(right) == len(places) and not wrong:
@@ -121,6 +121,13 @@ def _read(patient: Ward, diagnosis: Any) -> str:
     unseen = [f"Not seen yet: {silent}."] if missing else []
     first = f"{len(right)} of {len(places)} faults found."
     raise Wrong("\n".join([first, *found, *wrong, *unseen]))
+
+
+def _elsewhere(patient: Ward, why: str) -> str:
+    """What is to be said of a reason that stands at a correct line."""
+    if any(fault.why == why for fault in patient.faults):
+        return "The reason that you give fits another line."
+    return patient.others[why] or "The reason that you give fits no line of this program."
 
 
 def _lines_of_reasons(patient: Ward, diagnosis: Any) -> dict[str, tuple[set[int], str]]:
