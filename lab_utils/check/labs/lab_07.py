@@ -283,13 +283,13 @@ def training(model_fn: Callable) -> Cases:
     with tf.Graph().as_default():
         v1.train.create_global_step()
         yield (
-            'Whether something is summed over the cores with params["use_tpu"]',
+            'Whether gradients are all-reduced with params["use_tpu"]',
             _spec(model_fn, _ALIKE)[1],
         )
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
         spec, sums = _spec(model_fn)
-        yield 'Whether something is summed over the cores without params["use_tpu"]', sums
+        yield 'Whether gradients are all-reduced without params["use_tpu"]', sums
         slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
         message = (
             "Use v1.train.MomentumOptimizer: the learning rate, 0.05 at first, is one for Momentum. For Adam, "
