@@ -7,7 +7,8 @@ import json
 import os
 import sys
 
-os.environ |= {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+# As many devices as the command gives a program.
+os.environ |= {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"}
 
 from lab_utils.dry_run.records import Stage
 from rules import keras_jax_frames, wrong_keras_jax
