@@ -1,6 +1,8 @@
 """Steps with a TPU's matmuls: what is rounded, what is told of it, and programs that are left alone."""
 
+import base64
 import json
+import re
 from importlib import resources
 
 import jsonschema
@@ -122,7 +124,8 @@ def test_a_report_tells_and_draws_it():
     assert report.numerics.tpu_losses[0] > 2 * report.numerics.losses[0]
     assert "beyond the steps' own noise" in " ".join(str(report).split())
     page = report._repr_html_()
-    assert page.count("<polyline") == 2 and "dashed" in page
+    [drawn] = re.findall(r"svg\+xml;base64,([^\"]+)", page)
+    assert base64.b64decode(drawn).count(b"<polyline") == 2 and "dashed" in page
     written = json.loads(report.to_json())
     jsonschema.validate(written, json.loads(SCHEMA.read_text()))
     assert len(written["numerics"]["losses"]) == 4

@@ -91,12 +91,15 @@ def show_svg(svg: str) -> None:
     from IPython.display import display
 
     alt = ElementTree.fromstring(svg).findtext("{*}desc")
-    if get_ipython() is None:
+    shell = get_ipython()
+    if shell is None:
         print(alt)
         return
-    html = picture(svg.encode(), alt, "svg+xml")
-    # The build takes the SVG itself out of a solution's outputs, for the slides.
-    data = {"text/html": html, "image/svg+xml": svg, "text/plain": alt}
+    from matplotlib_inline.config import InlineBackend
+
+    data = {"text/html": picture(svg.encode(), alt, "svg+xml"), "text/plain": alt}
+    if "svg" in InlineBackend.instance(parent=shell).figure_formats:  # the build, for the slides
+        data["image/svg+xml"] = svg
     display(data, raw=True)
 
 

@@ -86,14 +86,15 @@ ANSWERS = {
             "was dropout or noise taken out?",
         ),
         Mutant("probabilities = tf.nn.softmax(scores)", "probabilities = (", "cannot be examined"),
-        Right(
+        Wrong(
             rewritten(
                 "questions",
                 (
                     "d.shuffle(buffer_size=count).repeat()",
                     "d.repeat().shuffle(buffer_size=2 * count)",
                 ),
-            )
+            ),
+            "where repeat stands above shuffle",
         ),
         Right(
             rewritten(
