@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from absl.testing import flagsaver
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax")
@@ -63,7 +64,9 @@ def run(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text(text.replace(old, new, 1))
         return load_main(f"{name}.py", [], jax.device_count(), **options)
 
-    return run
+    # Flags that a program defines go with it: the same program is run again, from another module.
+    with flagsaver.flagsaver():
+        yield run
 
 
 def judged(target, stages=("read", "run"), **options):

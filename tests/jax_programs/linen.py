@@ -123,7 +123,7 @@ def pmap_era(fault):
             logits, new = state.apply_fn(
                 {"params": params, "batch_stats": state.batch_stats},
                 batch["image"],
-                rngs={"dropout": jax.random.fold_in(state.key, state.step)},
+                rngs={"dropout": key_of_core(state)},
                 mutable=["batch_stats"],
             )
             onehot = optax.smooth_labels(common_utils.onehot(batch["label"], 10), smoothing)
@@ -239,3 +239,10 @@ def logical_axes(fault):
             return step(state, tokens)
 
     return Step(under_rules, (abstract, tokens), {"data": 4, "model": 2})
+
+
+def key_of_core(state):
+    """Another key on each core and in each step."""
+    return jax.random.fold_in(
+        jax.random.fold_in(state.key, state.step), jax.lax.axis_index("batch")
+    )
