@@ -168,7 +168,7 @@ class JaxWorkload(Workload):
                 if argument in self.batch_argnums
             }
         variables = traced.jaxpr.jaxpr.invars
-        new = {number for number in new - held if not _is_key(variables[number].aval)}
+        new = {number for number in new - held if not _jax.holds_key(variables[number].aval)}
         if not new:
             return _batch(traced.jaxpr.jaxpr, held)
         return new if self.is_pmap else new | _of_their_length(traced.jaxpr.jaxpr, new, held)
@@ -413,7 +413,7 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
     names = _jax.names(jaxpr)
     groups: dict[str, list[int]] = {}
     for number, variable in enumerate(jaxpr.invars):
-        if number not in state and variable.aval.shape and not _is_key(variable.aval):
+        if number not in state and variable.aval.shape and not _jax.holds_key(variable.aval):
             argument = re.match(r"\w*", names[number])[0]  # "batch" of "batch['image']"
             groups.setdefault(argument, []).append(number)
     sizes = {
@@ -440,11 +440,6 @@ def _of_their_length(jaxpr: Any, new: set[int], state: set[int]) -> set[int]:
     return {
         number
         for number, (name, variable) in enumerate(zip(_jax.names(jaxpr), jaxpr.invars, strict=True))
-        if len(lengths) == 1 and number not in state and not _is_key(variable.aval)
+        if len(lengths) == 1 and number not in state and not _jax.holds_key(variable.aval)
         and variable.aval.shape[:1] == (*lengths,) and name.isidentifier()
     }  # fmt: skip
-
-
-def _is_key(aval: Any) -> bool:
-    """Whether an array is a random key, or the numbers of one."""
-    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape in ((2,), (4,)))

@@ -126,14 +126,9 @@ def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bo
         return set()
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, jaxpr.invars) or {}
-    keys = {n for n, variable in enumerate(jaxpr.invars) if _holds_keys(variable.aval)}
+    keys = {n for n, variable in enumerate(jaxpr.invars) if _jax.holds_key(variable.aval, 1)}
     alike = {n for leaf, n in numbers.items() if _rows_are_alike(leaves[leaf], is_key=n in keys)}
     return alike | {n for n, _ in state if n not in keys}
-
-
-def _holds_keys(aval: Any) -> bool:
-    """Whether an array has a random key for each core, or the numbers of one."""
-    return _jax.is_key(aval) or (aval.dtype == "uint32" and aval.shape[1:] in ((2,), (4,)))
 
 
 def _rows_are_alike(value: Any, *, is_key: bool) -> bool:

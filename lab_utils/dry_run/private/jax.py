@@ -292,6 +292,11 @@ def is_key(aval: Any) -> bool:
     return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key)
 
 
+def holds_key(aval: Any, outer: int = 0) -> bool:
+    """Whether an array holds a random key, or the numbers of one, behind `outer` axes such as the cores'."""
+    return is_key(aval) or (aval.dtype == "uint32" and aval.shape[outer:] in ((2,), (4,)))
+
+
 def key_kind(aval: Any) -> str:
     """The generator of a random key, by the name that jax.random takes: "threefry2x32"."""
     return aval.dtype._impl.name
