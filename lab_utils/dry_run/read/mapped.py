@@ -112,9 +112,7 @@ class _Follow:
     def __init__(self, is_pmap: bool) -> None:
         self.is_pmap = is_pmap
         self.is_mapped = False  # within what is mapped over several cores
-        self.within: list[
-            Any
-        ] = []  # the equations that hold the one that is looked at, and that one
+        self.within: list[Any] = []  # the equation that is looked at, behind those that hold it
         self.drawn_alike: dict[Place, None] = {}  # where, and what examples of several cores meet
 
     def of_step(self, jaxpr: Any, copies: set[int]) -> list[Labels]:
@@ -143,11 +141,7 @@ class _Follow:
         if _JOINS.match(name):
             return self._joined(equation, given)
         if _EXCHANGES.match(name):
-            names = _axis_names(equation)
-            return [
-                Labels(each for each in of if not isinstance(each, Rows) or each.axis not in names)
-                for of in given
-            ]
+            return [_without_rows(of, _axis_names(equation)) for of in given]
         if name == "random_bits":
             return [self._drawn(given[0])]
         if name == "axis_index":
@@ -193,10 +187,8 @@ class _Follow:
         for of in given:
             kept = Labels(
                 label
-                for label in of
-                if label not in names
-                and not isinstance(label, Joined)
-                and not (isinstance(label, Rows) and label.axis in names)
+                for label in _without_rows(of, names)
+                if label not in names and not isinstance(label, Joined)
             )
             is_gradient = GRADIENT in of or _tracing.is_of_gradient(equation)
             results.append(kept | {Joined(place)} if is_gradient else kept)
@@ -278,6 +270,11 @@ def _axis_names(equation: Any) -> tuple[str, ...]:
     """The mesh axes over which a collective works."""
     names = equation.params.get("axes", equation.params.get("axis_name"))
     return names if isinstance(names, tuple) else (names,)
+
+
+def _without_rows(of: Labels, names: tuple[str, ...]) -> Labels:
+    """What is left of labels where the cores along these axes have exchanged their rows."""
+    return of - set(map(Rows, names))
 
 
 def _several(aval: Any, spec: Any, sizes: Mapping[str, int]) -> Iterator[str]:
