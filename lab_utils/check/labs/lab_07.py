@@ -215,9 +215,8 @@ def _moved(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER
 def _expect_clipped(model_fn: Callable) -> None:
     """Raises `Wrong` unless the gradient of the whole batch has a norm of CLIP at most, on any number of cores."""
     whole = _moved(model_fn)
-    norm = (
-        whole / 0.19
-    )  # rate 0.1; with momentum 0.9 a first step of Nesterov's takes the gradient 1.9 times
+    # The rate is 0.1, and with momentum 0.9 a first step of Nesterov's takes the gradient 1.9 times.
+    norm = whole / 0.19
     clip = norm / 16
     where = f"Where the gradient of the whole batch has the norm {norm:.3g} and CLIP = {clip:.3g}, a step"
     times = 16 * _moved(model_fn, None, clip) / whole

@@ -1,6 +1,5 @@
 """Two curves as an SVG picture: the loss of each step in float32, and with a TPU's matmuls."""
 
-import base64
 import math
 
 from markupsafe import Markup
@@ -26,14 +25,12 @@ def curves(numerics: Numerics) -> Markup:
         for losses, colour, dashes in lines
     )
     label = f"Loss of {len(numerics.losses)} steps between {rounded(low)} and {rounded(high)}"
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}">{drawn}</svg>'
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">{drawn}</svg>'
     )
     # As an image: a notebook that is not trusted drops an <svg> element.
-    encoded = base64.b64encode(picture.encode()).decode()
     return Markup(
-        f'<img src="data:image/svg+xml;base64,{encoded}" alt="{label}" '
-        f'style="width:100%;max-width:{_WIDTH}px">'
+        f"{look.picture(svg.encode(), label, 'svg+xml')}"
         f"<p>{label}: float32 as a line, with a TPU's matmuls dashed.</p>"
     )
 
