@@ -52,7 +52,9 @@ from lab_utils.runtime.verify import training
 figures, losses = training.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
 assert losses[-1] < losses[0], losses
 for chip in chips.CHIPS.values():
-    assert _jax.tpu_devices(chip.example)[0].device_kind in chip.jax_kinds, chip
+    devices = _jax.tpu_devices(chip.example)
+    assert devices[0].device_kind in chip.jax_kinds, chip
+    assert len(devices) == chips.cores(chip.example), chip
 assert training.compute("TPU v4", 4, 32, "mixed_bfloat16") > 0
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -10,8 +10,10 @@ Sources, read on 2026-11-21:
     2020 (496 Gbit/s each way and link); v3 to v6e from How to Scale Your Model, jax-ml/scaling-book, tpus.md
     at 04d8de58b9f6, read 2026-11-27; TPU7x from docs (1,200 GB/s of a chip, both ways over six links)
   matrix units: edges from How to Scale Your Model and tpu_info.py; their number follows from the clock
-  own memory: VMEM of a core, tpu_info.py (v5p: of its two cores, which are driven as one); v4's 128 MiB of
-    CMEM from Jouppi et al., TPU v4, ISCA 2023
+  own memory: VMEM of a core, tpu_info.py (v4 and v5p: of the two cores that are driven as one); v4's 128 MiB
+    of CMEM from Jouppi et al., TPU v4, ISCA 2023
+  v4 as one device: pytorch/xla issue 5258 of 2023-07 (four devices on a v4-8), and
+    GoogleCloudPlatform/ml-testing-accelerators pull 550 (four from v4 on, eight before), read 2026-11-27
   hosts: the docs of v5e and v6e (virtual machines of 1, 4 or 8 chips), and ray-project/ray pull 62526 of
     2026-04-11 (a slice of up to 8 chips is one machine's, a larger one has machines of 4; a 2x4 can also
     be had as two machines of 4), read 2026-11-27
@@ -42,8 +44,8 @@ class Chip:
 
     Attributes:
         cores: replicas that run side by side on a chip (devices, in JAX's words). A chip of v4 and v5p has
-            two TensorCores, which JAX drives as one device (`megacore`). libtpu compiles for each of the two
-            on v4, and for both as one on v5p. The types v4-8 and v5p-8 count these cores: four chips.
+            two TensorCores, which work as one device (a megacore). The types v4-8 and v5p-8 count
+            TensorCores: four chips.
         flops: peak of the chip in bfloat16, FLOP/s.
         bandwidth: of the chip's HBM, bytes/s.
         limit: bytes of HBM that the compiler lets one replica's program use.
@@ -54,10 +56,11 @@ class Chip:
         jax_kinds: the device kinds under which JAX lists it.
         pci: its device number on the PCI bus.
         pjrt: TensorFlow drives it through PJRT; the older ones through the stream executor.
-        megacore: JAX drives the cores of a chip as one device.
+        tensor_cores: of a core, as the names of types count them.
+        config: libtpu's name of the chip's configuration, where it is not its default.
         units, edge: matrix units of a core, and the rows and columns of one.
         link: bytes/s of one link between two chips, one way.
-        own_memory: bytes of a core's memory on the chip, beside its HBM: VMEM, and on v4 half of the CMEM.
+        own_memory: bytes of a core's memory on the chip, beside its HBM: VMEM, and on v4 the CMEM.
         one_host: cores of the largest slice that one host feeds, where these are more than `cores_per_host`.
         source: of `flops` and `bandwidth`.
     """
@@ -79,7 +82,8 @@ class Chip:
     own_memory: int
     source: str = _DOCS
     pjrt: bool = True
-    megacore: bool = False
+    tensor_cores: int = 1
+    config: str = ""
     one_host: int = 0
 
     @property
@@ -116,15 +120,15 @@ CHIPS = {
         Chip("v3", 2, 123e12, 900e9, int(15.48 * GIB), 8, axes=2, pod=1024, example="v3:2x2",
              jax_kinds=("TPU v3",), pci="0x0027", units=2, edge=128, link=100e9,
              own_memory=16 * MIB, pjrt=False),
-        Chip("v4", 2, 275e12, 1200e9, int(15.25 * GIB), 8, axes=3, pod=4096, example="v4:2x2x1",
-             jax_kinds=("TPU v4",), pci="0x005e", units=4, edge=128, link=45e9,
-             own_memory=80 * MIB, pjrt=False, megacore=True),
+        Chip("v4", 1, 275e12, 1200e9, int(30.75 * GIB), 4, axes=3, pod=4096, example="v4:2x2x1",
+             jax_kinds=("TPU v4",), pci="0x005e", units=8, edge=128, link=45e9,
+             own_memory=160 * MIB, pjrt=False, tensor_cores=2, config="megacore"),
         Chip("v5e", 1, 197e12, 819e9, int(15.75 * GIB), 4, axes=2, pod=256, example="v5e:1x1",
              jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063", units=4, edge=128, link=50e9,
              own_memory=128 * MIB, one_host=8),
         Chip("v5p", 1, 459e12, 2765e9, int(95.74 * GIB), 4, axes=3, pod=8960, example="v5p:2x2x1",
              jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062", units=8, edge=128, link=100e9,
-             own_memory=128 * MIB),
+             own_memory=128 * MIB, tensor_cores=2),
         Chip("v6e", 1, 918e12, 1638e9, int(31.25 * GIB), 4, axes=2, pod=256, example="v6e:1x1",
              jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f", units=4, edge=256, link=100e9,
              own_memory=128 * MIB, one_host=8),
@@ -192,8 +196,7 @@ def _of_type(name: str) -> str:
     chip = CHIPS.get(match[1].replace("v5litepod", "v5e")) if match else None
     if chip is None:
         return ""
-    # These types count cores; a v5p has two of them as well, which JAX drives as one device.
-    count = int(match[2]) // (2 if chip.name == "v5p" else chip.cores)
+    count = int(match[2]) // (chip.cores * chip.tensor_cores)
     exists = count & (count - 1) == 0 and 0 < count <= chip.pod
     return f"{chip.name}:{even_shape(count, chip.axes)}" if exists else ""
 

@@ -21,6 +21,7 @@ from jax.experimental import topologies
 from jaxlib import _jax
 
 from lab_utils.common.source import Place, place_of_stack
+from lab_utils.runtime import chips
 
 _CALLBACKS = ("callback", "debug_print")
 OLD_PMAP = "xla_pmap"  # jax.pmap before 0.8, which builds it on jax.shard_map
@@ -389,7 +390,9 @@ def tpu_devices(topology: str) -> list[Any]:
     sizes = [int(size) for size in topology.rpartition(":")[2].split("_")[0].split("x")]
     # Hosts have 2x2x1 chips by default; a topology that this does not divide is one host's.
     odd = any(size % 2 for size in sizes[:2])
-    options = {"chips_per_host_bounds": (*sizes, 1, 1)[:3]} if odd else {}
+    options: dict[str, Any] = {"chips_per_host_bounds": (*sizes, 1, 1)[:3]} if odd else {}
+    if config := chips.parse(topology)[0].config:
+        options["chip_config_name"] = config
     return list(topologies.get_topology_desc(topology, "tpu", **options).devices)
 
 

@@ -4,7 +4,6 @@ The least time is that of a core of a TPU, by that TPU's compiler, which needs n
 process of its own: the compiler may end it, and a chip that is here belongs to the measurement.
 """
 
-import dataclasses
 import json
 import math
 import os
@@ -128,8 +127,6 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     # Not jax.jit(...).lower(...).compile() for the topology: jax 0.7.2 with libtpu 0.0.21.1 ends there.
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
     cost = compile_stablehlo(lowered.as_text(), chip.example, cores=1)["cost"]
-    if chip.megacore:  # one device, which has the whole chip's rates
-        chip = dataclasses.replace(chip, cores=1)
     return chip.roofline(cost["flops"], cost["bytes"]).seconds
 
 
