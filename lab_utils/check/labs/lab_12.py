@@ -9,8 +9,8 @@ from lab_utils.check.tools import a, expect
 from lab_utils.common.figures import Figure, Kind
 
 _STARTS = {
-    1: ("C", "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no "
-        "variable helps."),
+    1: ("C", "TPUEstimator drives a chip through the stream executor, but a v5p needs PJRT, and no version or variable "
+        "changes that."),
     2: ("A", "pip installed the newest libtpu, which lacks a function that this tensorflow-tpu calls."),
     3: ("D", "The message says that TensorFlow has no kernel for the op: this package is for CPUs and GPUs."),
     4: ("B", "TensorFlow reads the variables only when it is imported, and here they were set later."),

@@ -221,7 +221,7 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
             values = {name: value.mean() for name, value in session.run(variables).items()}
     for name, value in values.items():
         yield f"The initial value of {name} (5 in the checkpoint, 1 by its initializer)", value
-    return "The convolution starts from the checkpoint, the dense layer from its initializer."
+    return "The convolution starts from the checkpoint, and the dense layer from its initializer."
 
 
 def _variables(value: float) -> dict[str, tf.Variable]:
