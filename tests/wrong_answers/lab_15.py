@@ -310,7 +310,11 @@ def input_calls(mode, batch, hosts, cores):
 """,
             "whole number",
         ),
-        Mutant('"PER_HOST_V1": (hosts, batch // hosts)', '"PER_HOST_V1": (hosts, batch)', "for all cores of that host"),
+        Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (hosts, batch)',
+            "for all cores of that host",
+        ),
         Mutant(
             '"PER_HOST_V2": (hosts, batch // cores)',
             '"PER_HOST_V2": (hosts, batch // hosts)',

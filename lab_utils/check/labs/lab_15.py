@@ -144,9 +144,7 @@ def hook(Every: type) -> Cases:
     """When the hook acts in loops of several lengths, and after a resume."""
     for loop in (1, 30, 64):
         actions = _acts(Every, 50, 0, loop, 200 // loop)
-        label = (
-            f"With steps=50 and loops of {loop}, from step 0 to 200, the steps at which the hook acts"
-        )
+        label = f"With steps=50 and loops of {loop}, from step 0 to 200, the steps at which the hook acts"
         yield label, actions
     actions = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(actions, actions[1:], strict=False)})
