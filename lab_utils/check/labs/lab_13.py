@@ -80,7 +80,7 @@ def line(write_line: Callable) -> Cases:
 @todo(
     "13c",
     hints=(
-        "Which shape do the scores have? Row i belongs to the position that looks, and column j to the position that it looks at.",
+        "Which shape do the scores have? Row i has the scores of position i, and column j says how much of position j it sees.",
         "Hide the later positions before the softmax: which score gives a weight of 0?",
         "tf.linalg.band_part can keep the part of a matrix on and below its diagonal, and keras.ops.tri makes such a mask.",
     ),

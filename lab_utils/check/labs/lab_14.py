@@ -9,7 +9,7 @@ from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import as_wrong, expect, returns
 from lab_utils.flowers import rest
 
-# Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
+# Bytes that are not UTF-8, and whose base64 has + and /, which the alphabet for URLs lacks.
 _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\xff\xd8"]
 
 
@@ -64,7 +64,7 @@ def _refusal(message: str) -> str:
     return f"The server answers 400: {message.rstrip('.')}."
 
 
-# Of each client: the cause, and where to look.
+# For each client: what is wrong, and where to look.
 _CLIENTS = {
     "Ann": ("B", "Print the beginning of her request and of a correct one."),
     "Ben": ("F", "Look at his pictures: what have they lost, and what is still right?"),
@@ -114,7 +114,7 @@ class _Server:
         "How small must a rejected request be before you know which picture is bad?",
         "A function may call itself, on a part of its list.",
     ),
-    why="Halving finds one bad picture among n in about 2 log2(n) requests, whereas one request for each picture makes n.",
+    why="Halving finds one bad picture among n in about 2 log2(n) requests, whereas a request for each picture takes n requests.",
     slips=(
         Slip(
             "pictures[:half]) + ask_all(ask, pictures[half:])",
@@ -190,7 +190,7 @@ def batch_for(best_batch: Callable) -> Cases:
     for words, seconds, limit in (
         ("64 is over the limit; batches of 1, 8 and 32 give 100, 200 and 246 pictures per second",
          {1: 0.010, 8: 0.040, 32: 0.130, 64: 0.250}, 0.150),
-        ("All batches are within the limit, but the largest is not the best: 8 gives 160 pictures per second, 32 gives 80",
+        ("All batches are within the limit, but the largest is not the best: 8 gives 160 pictures per second, and 32 gives only 80",
          {32: 0.400, 8: 0.050, 1: 0.010, 16: 0.120}, 1.0),
         ("A request of 100 ms is within a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
         ("No batch is within the limit, so the answer is None", {1: 0.2, 8: 0.9}, 0.1),

@@ -288,7 +288,7 @@ _CALLS = {
 @todo(
     "15e",
     hints=(
-        "The second column of the table is about the calls, the third about the batch.",
+        "The second column of the table is about the calls, and the third is about the batch.",
         "In which modes is a batch for one core only? In these, divide the global batch by the number of all cores.",
     ),
     why="The mode determines how often input_fn is called, and whether a batch is for a core, a host or all cores.",
