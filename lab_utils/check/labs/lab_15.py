@@ -235,7 +235,7 @@ def _variables(value: float) -> dict[str, tf.Variable]:
     hints=(
         "First look for the context in params: without a context, there is only one host.",
         "Which of the four values of the deployment do you need? Compare the number of files with one of them.",
-        "A slice with a step deals the files out one by one.",
+        "A Python slice with a step deals the files out one by one.",
     ),
     why="If you deal the files out one by one, the hosts' numbers of files differ by at most one, and every host has a file.",
 )
