@@ -1,4 +1,4 @@
-"""What is this question about? A small transformer with one layer of attention, in the manner of BERT."""
+"""What is this question about? A small transformer with one layer of attention, in the style of BERT."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -12,7 +12,7 @@ def default_params(dropout=0.1):
 
 
 def questions(count, seed):
-    """Word ids, 3 to 12 of them and then zeros, and what each question is about."""
+    """Word ids (3 to 12 of them, then zeros), and the topic of each question."""
     random = np.random.RandomState(seed)
     ids = random.randint(1, VOCAB_SIZE, [count, SEQ_LENGTH]).astype(np.int32)
     lengths = random.randint(3, SEQ_LENGTH + 1, count)
@@ -21,7 +21,7 @@ def questions(count, seed):
 
 
 def input_fn_builder(count, seed, is_training):
-    """Returns an input_fn; in evaluation the last batch is filled with examples that are not real."""
+    """Returns an input_fn; in evaluation, examples that are not real fill up the last batch."""
 
     def _example(input_ids, label):
         features = {"input_ids": input_ids, "is_real_example": tf.constant(1.0)}
@@ -44,7 +44,7 @@ def input_fn_builder(count, seed, is_training):
 
 
 def position_table():
-    """Sines and cosines, one row a position."""
+    """Sines and cosines, one row for each position."""
     angles = np.arange(SEQ_LENGTH)[:, None] / 100 ** (np.arange(HIDDEN // 2) / (HIDDEN // 2))
     table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     return table.astype(np.float32)
@@ -154,14 +154,14 @@ WARD = {
             "right": "d = d.shuffle(buffer_size=count).repeat()",
             "wrong": "d = d.shuffle(buffer_size=count)",
             "at": ("return d.batch(",),
-            "why": "the data are given once",
+            "why": "the training data are not repeated",
             "comment": "Training on a TPU ends by steps, not by data.",
         },
         {
             "rule": "TPU208",
             "right": "    probabilities = tf.nn.softmax(scores)\n",
             "wrong": "    probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float64)), tf.float32)\n",
-            "why": "64 bits where the TPU has 32",
+            "why": "64-bit numbers are used where 32 bits would do",
             "comment": "A softmax is exact enough in float32, and a TPU has no unit for float64.",
             "silent": True,
         },
@@ -180,7 +180,7 @@ WARD = {
             "wrong": "    tvars",
             "at": ("optimizer = tf.train.MomentumOptimizer(", "return optimizer.apply_gradients("),
             "why": "each core trains a model of its own",
-            "comment": "Nothing all-reduces the gradients.",
+            "comment": "Without the wrapper, nothing all-reduces the gradients.",
             "silent": True,
         },
         {
@@ -188,22 +188,22 @@ WARD = {
             "right": "apply_gradients(grads_and_vars, global_step=global_step)",
             "wrong": "apply_gradients(grads_and_vars)",
             "why": "nothing counts the steps",
-            "comment": "apply_gradients increases the global step where it is given one.",
+            "comment": "apply_gradients increases the global step only if it is given one.",
             "silent": True,
         },
         {
             "rule": "TPU118",
             "right": "tf.metrics.mean(per_example_loss, weights=is_real_example),",
             "wrong": 'tf.metrics.mean(per_example_loss, weights=features["is_real_example"]),',
-            "why": "a function of the host uses a tensor of the core",
+            "why": "a function that runs on the host uses a tensor of the core",
             "comment": "metric_fn sees only what eval_metrics lists.",
         },
         {
             "rule": "",
             "right": '"eval_accuracy": tf.metrics.accuracy(labels, predictions, weights=is_real_example),',
             "wrong": '"eval_accuracy": tf.metrics.accuracy(labels, predictions),',
-            "why": "examples that fill the last batch are counted",
-            "comment": "The fillers have weight 0, and have to get it.",
+            "why": "the examples that fill up the last batch are counted",
+            "comment": "The fillers have weight 0, so the metric has to use the weights.",
             "silent": True,
         },
     ],

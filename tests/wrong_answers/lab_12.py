@@ -22,13 +22,13 @@ ANSWERS = {
         ),
         Wrong(
             "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E', 6: 'G'}",
-            "at its import, and they were set after",
+            "when it is imported, and here they were set later",
         ),
         Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'F', 6: 'G'}", "metadata server"),
         Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 6: 'G'}", "Not decided yet: 5"),
         Wrong(
             "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'E', 6: 'F'}",
-            "one process at a time",
+            "Only one process at a time can use a chip",
         ),
         Wrong("answers = 'CADBEG'", "Expected a dict"),
     ],

@@ -115,7 +115,7 @@ def write_line(following, first, end, most):
             _LINE.replace(
                 "tf.logical_and(n < most, tf.not_equal(last, end))", "tf.not_equal(last, end)"
             ),
-            "positions the loop goes on past the last position: it should end at",
+            "positions, the loop goes on past the last position: it should end at",
         ),
         # One place short
         Wrong(_LINE.replace("n < most", "n < most - 1"), "with end=9 and most="),
@@ -130,7 +130,7 @@ def write_line(following, first, end, most):
     n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
     return line, n
 """,
-            "`following` counts up, with end=9",
+            "`following` counts up from 3, with end=9",
         ),
         # Python loop over values
         Wrong(
@@ -163,12 +163,12 @@ def write_line(following, first, end, most):
         # The same character again
         Wrong(
             _LINE.replace("last = following(last)", "last = following(first)"),
-            "`following` counts up, with end=9",
+            "`following` counts up from 3, with end=9",
         ),
         # Backwards
         Wrong(
             _LINE.replace("return line, n", "return line[::-1], n"),
-            "`following` counts up, with end=9",
+            "`following` counts up from 3, with end=9",
         ),
     ],
     "13c": [

@@ -17,7 +17,7 @@ ANSWERS = {
         Mutant(
             "base64.b64encode(picture)",
             "base64.urlsafe_b64encode(picture)",
-            "alphabet with + and /",
+            "base64 with + and /",
         ),
         Mutant("base64.b64encode(picture).decode()", "str(base64.b64encode(picture))", "400"),
         Mutant(
@@ -118,10 +118,10 @@ def predict_body(pictures):
 """),
     ],
     "14b": [
-        Wrong('causes = {**causes, "Dora": "F"}', "as many answers are roses"),
+        Wrong('causes = {**causes, "Dora": "F"}', "as many of her answers are roses"),
         Wrong('causes = {**causes, "Cem": "E", "Ben": "E"}', "Right: 3 of 5."),
-        Wrong('causes = {**causes, "Ann": "G"}', "an honest one"),
-        Wrong('causes = {**causes, "Eve": "B"}', "the length of each"),
+        Wrong('causes = {**causes, "Ann": "G"}', "a correct one"),
+        Wrong('causes = {**causes, "Eve": "B"}', "the lengths of her"),
         Wrong('causes = {"Ann": "B", "Ben": "F"}', "Not decided yet"),
         Wrong('causes = {**causes, "Ann": "Z"}', "is not one of A, B, C, D, E, F, G"),
         Wrong("causes = list(causes.values())", "Expected a dict with an answer for each of"),
@@ -220,7 +220,7 @@ def ask_all(ask, pictures):
         ),
     ],
     "14d": [
-        Mutant("seconds[batch] <= limit", "seconds[batch] < limit", "100 ms keeps a limit"),
+        Mutant("seconds[batch] <= limit", "seconds[batch] < limit", "100 ms is within a limit"),
         Mutant("seconds[batch] <= limit", "seconds[batch] / batch <= limit", "over the limit"),
         Mutant(" if seconds[batch] <= limit]", "]", "over the limit"),
         Mutant(
@@ -229,12 +229,12 @@ def ask_all(ask, pictures):
         Mutant(
             "lambda batch: batch / seconds[batch]",
             "lambda batch: -seconds[batch]",
-            "1, 8 and 32 give 100, 200 and 246 pictures a second",
+            "1, 8 and 32 give 100, 200 and 246 pictures per second",
         ),
         Mutant(
             "batch / seconds[batch], default",
             "seconds[batch] / batch, default",
-            "1, 8 and 32 give 100, 200 and 246 pictures a second",
+            "1, 8 and 32 give 100, 200 and 246 pictures per second",
         ),
         Mutant(", default=None", "", "raised"),
         # The largest that keeps the limit
@@ -251,7 +251,7 @@ def best_batch(seconds, limit):
 def best_batch(seconds, limit):
     return max(batch / each for batch, each in seconds.items() if each <= limit)
 """,
-            "The best key of `seconds`",
+            "The best batch for seconds=",
         ),
         # Stops at the first one over the limit
         Wrong(
@@ -273,7 +273,7 @@ def best_batch(seconds, limit):
     within = {b: b / s for b, s in seconds.items() if s <= limit} or {min(seconds): 0}
     return max(within, key=within.get)
 """,
-            "return None",
+            "the answer is None",
         ),
         # A loop
         Right("""

@@ -100,12 +100,12 @@ ANSWERS = {
         Mutant(
             "tf.reduce_mean(loss), step=step[0]",
             "loss, step=step[0]",
-            re.compile("scalar|What is written under loss"),
+            re.compile("scalar|The values that host_fn writes under loss"),
         ),
         Mutant(
             '"learning_rate", rate[0], step=step[0]',
             '"learning_rate", rate[0], step=0',
-            "the steps at which learning_rate is written",
+            "the steps at which host_fn writes learning_rate",
         ),
     ],
     "15b": [
@@ -138,7 +138,7 @@ ANSWERS = {
                 self.action(step)
                 self.last = step
             """),
-            "every 50 steps in loops of 1",
+            "With steps=50 and loops of 1,",
         ),
         # The step is noted at each call
         Wrong(
@@ -157,9 +157,9 @@ ANSWERS = {
                 self.action(step)
                 self.last = 0
             """),
-            "every 50 steps in loops of 30",
+            "With steps=50 and loops of 30,",
         ),
-        Mutant(">= self.steps", "> self.steps", "every 50 steps in loops of 1"),
+        Mutant(">= self.steps", "> self.steps", "With steps=50 and loops of 1,"),
         Mutant("self.action(step)", "self.action()", "action"),
         Mutant("            self.action(step)\n", "", "yours gives []"),
     ],
@@ -275,7 +275,7 @@ def share(files, params):
                 'f"{len(files)} files for {hosts} hosts: each needs one at least"',
                 'f"need at least {hosts} files"',
             ),
-            "raise a ValueError that says both numbers",
+            "raise a ValueError that states both numbers",
         ),
         Mutant("return files[host::hosts]", "return files[::hosts]", "nobody"),
         Mutant("return files[host::hosts]", "return files", "twice"),
@@ -310,7 +310,11 @@ def input_calls(mode, batch, hosts, cores):
 """,
             "whole number",
         ),
-        Mutant('"PER_HOST_V1": (hosts, batch // hosts)', '"PER_HOST_V1": (hosts, batch)', "share"),
+        Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (hosts, batch)',
+            "for all cores of that host",
+        ),
         Mutant(
             '"PER_HOST_V2": (hosts, batch // cores)',
             '"PER_HOST_V2": (hosts, batch // hosts)',
@@ -328,11 +332,13 @@ def input_calls(mode, batch, hosts, cores):
         Right("modes = dict(modes, old=str('PER_SHARD_V1'))"),
         Right("modes = {**modes, 'more': 'PER_HOST_V1'}"),
         Wrong(
-            "modes = {**modes, 'transposed': 'PER_HOST_V1'}", "must not cut a batch along axis 0"
+            "modes = {**modes, 'transposed': 'PER_HOST_V1'}", "must not split a batch along axis 0"
         ),
-        Wrong("modes = {**modes, 'one reader': 'BROADCAST'}", "each example must reach one core"),
+        Wrong("modes = {**modes, 'one reader': 'BROADCAST'}", "each example must go to one core"),
         Wrong("modes = {**modes, 'split': 'SLICED'}", "Every core needs the whole batch"),
-        Wrong("modes = {**modes, 'old': 'PER_HOST_V1'}", "must not be cut further"),
+        Wrong(
+            "modes = {**modes, 'old': 'PER_HOST_V1'}", "must not split a batch for one core further"
+        ),
         Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of PER_HOST_V1"),
         Wrong("modes = list(modes)", "Expected a dict"),
     ],

@@ -9,72 +9,77 @@ from lab_utils.check.tools import a, expect
 from lab_utils.common.figures import Figure, Kind
 
 _STARTS = {
-    1: ("C", "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no "
-        "variable helps."),
+    1: ("C", "TPUEstimator drives a chip through the stream executor, but a v5p needs PJRT, and no version or variable "
+        "changes that."),
     2: ("A", "pip installed the newest libtpu, which lacks a function that this tensorflow-tpu calls."),
     3: ("D", "The message says that TensorFlow has no kernel for the op: this package is for CPUs and GPUs."),
-    4: ("B", "TensorFlow reads the variables at its import, and they were set after it."),
-    5: ("E", "The import asks a metadata server which machine this is, and only Google's cloud has one."),
-    6: ("G", "A chip belongs to one process at a time, and the message names the process that has it."),
+    4: ("B", "TensorFlow reads the variables only when it is imported, and here they were set later."),
+    5: ("E", "The import asks a metadata server which machine this is, but only Google's cloud has such a server."),
+    6: ("G", "Only one process at a time can use a chip, and the message names that process."),
 }  # fmt: skip
 
 
 @todo(
     "12a",
     hints=(
-        "Ask of each start: is the cause the chip, the package, the order, the place, or another process?",
+        "Ask for each person: does the problem come from the chip, the packages, the order of the cells, the place, or another process?",
         "Two messages name a missing op or function. TensorFlow lacks one of them, and libtpu lacks the other.",
     ),
-    why="The causes are the chip, the pair of packages, the package, the order, the place, and another process.",
+    why="The six causes are the chip, the pair of packages, a TensorFlow without TPU kernels, the order of the cells, the place, and another process.",
 )
 def failed_starts(answers: dict[int, str]) -> str:
     """Six failed starts, each with the one answer that fits."""
     expect_decisions(answers, _STARTS, "ABCDEFG")
-    return "All six: the chip, the pair of packages, the package, the order, the place, and another process."
+    return "All six are right: you told apart a wrong chip, wrong packages, a wrong order, a wrong place, and another process."
 
 
 @todo(
     "12b",
     hints=(
-        "Which part of a paid hour is useful?",
+        "Which part of an hour that you pay for is useful?",
         "What does an hour of useful work cost then? And what if no part of the hour is useful?",
     ),
-    why="You pay for the hour and use a part of it: divide by that part.",
+    why="You pay for the whole hour and use a part of it, so divide the price by that part.",
     slips=(
         Slip(
             "useful > 0 and ",
             "",
-            "Interruptions take more than an hour: the job never ends, at any price.",
+            "If interruptions take more than an hour, the job never ends at any price.",
         ),
         Slip(
             "spot / useful < full",
             "spot < full",
-            "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
+            "If half of each hour is lost, an hour of work costs 1.80, not 0.90.",
         ),
         Slip(
             "spot / useful < full",
             "spot * (2 - useful) < full",
-            "Lost work has to be repeated on the same machine: an "
-            "hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
+            "Lost work has to be repeated on the same machine, so an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
         ),
         Slip(
             "interruptions * lost_minutes / 60",
             "interruptions * lost_minutes",
-            "30 lost minutes are half an hour: an hour of work costs 0.80.",
+            "30 lost minutes are half an hour, so an hour of work costs 0.80.",
         ),
     ),
 )
 def spot(spot_pays: Callable) -> Cases:
-    """The price over the useful part of an hour, against the full price."""
+    """The price divided by the useful part of an hour is compared with the full price."""
     for label, *inputs in (
-        ("Without interruptions 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
-        ("Without interruptions a spot machine at 1.20 costs more than 1.00", 1.2, 1.0, 0, 10),
+        ("Without interruptions, 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
+        ("Without interruptions, a spot machine at 1.20 costs more than 1.00", 1.2, 1.0, 0, 10),
         ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
         ("Half of each hour is lost, so an hour of work costs 0.80", 0.4, 1.0, 1, 30),
-        ("Twice 15 minutes are lost, so an hour of work costs 0.60 / 0.5 = 1.20", 0.6, 1.0, 2, 15),
-        ("Interruptions take more than an hour: the job never ends, at any price", 0.1, 1.0, 4, 30),
-        ("Interruptions take the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
-        ("Both cost 1.00 for an hour of work: spot is not cheaper", 0.5, 1.0, 1, 30),
+        ("15 minutes are lost twice, so an hour of work costs 0.60 / 0.5 = 1.20", 0.6, 1.0, 2, 15),
+        (
+            "Interruptions take more than an hour, so the job never ends at any price",
+            0.1,
+            1.0,
+            4,
+            30,
+        ),
+        ("Interruptions take the whole hour, so the job never ends at any price", 0.1, 1.0, 2, 30),
+        ("An hour of work costs 1.00 on both, so spot is not cheaper", 0.5, 1.0, 1, 30),
     ):
         answer = spot_pays(*inputs)
         is_bool = type(answer).__name__ in ("bool", "bool_")
@@ -86,35 +91,43 @@ def spot(spot_pays: Callable) -> Cases:
 @todo(
     "12c",
     hints=(
-        "Which rows have both hours and a price? No other row can be compared.",
-        "What does a row cost in all, at the high end of its hours?",
+        "Which rows have both hours and a price? You cannot compare the others.",
+        "What does the whole training run cost on each slice, at the high end of its hours?",
         "What should you return if no row is left?",
     ),
-    why="Hours are a range: only its high end is sure to meet a deadline and a budget. A row without hours or "
-    "without a price has no bill to compare.",
+    why="The hours are a range, so you are sure to meet a deadline and a budget only if its high end meets them. For a row "
+    "without hours or without a price, nobody knows the bill.",
     slips=(
         Slip(
             "cost = trial.price * hours[1]",
             "cost = trial.price",
-            "Compare the cost of the whole training, not the price of an hour.",
+            "Compare the cost of the whole training run, not the price of an hour.",
         ),
         Slip(
             "cost = trial.price * hours[1]",
             "cost = trial.price * hours[0]",
-            "The training may take the hours of the high end, and then the budget is not enough.",
+            "The training may take as long as the high end says, and then the budget is too small.",
         ),
         Slip(
             "if hours[1] <= deadline",
             "if hours[0] <= deadline",
-            "The training may take the hours of the high end, and then it is late.",
+            "The training may take as long as the high end says, and then it ends after the deadline.",
         ),
-        Slip("hours[1] <= deadline and ", "", "Some of yours end after the deadline."),
-        Slip(" and cost <= budget", "", "Some of yours cost more than the budget."),
-        Slip("min(costs", "max(costs", "That is the most expensive one."),
+        Slip(
+            "hours[1] <= deadline and ",
+            "",
+            "On a slice that you choose, the training ends after the deadline.",
+        ),
+        Slip(
+            " and cost <= budget",
+            "",
+            "On a slice that you choose, the training costs more than the budget.",
+        ),
+        Slip("min(costs", "max(costs", "You choose the most expensive slice."),
     ),
 )
 def budget(cheapest: Callable) -> Cases:
-    """The least cost of those that surely are in time and within the budget, and whose hours are known."""
+    """The topology of least cost among those sure to be in time and within the budget, with known hours."""
     steps = 100_000
     small, large = _trial("v6e:1x1", 0.20, 3.0), _trial("v6e:2x4", 0.02, 24.0)
     other, slow = _trial("v5e:2x4", 0.05, 9.6), _trial("v2:2x2", 0.80, 0.5)
@@ -123,16 +136,16 @@ def budget(cheapest: Callable) -> Cases:
     low, high = small.hours(steps)
     within, ample = (low + high) / 2, 1e6
     for label, trials, deadline, money in (
-        ("An hour of the large slice costs more, the whole training on it less", [small, large], ample, ample),
+        ("An hour on the large slice costs more, but the whole training run on it costs less", [small, large], ample, ample),
         ("The same rows in the other order", [large, small], ample, ample),
         ("The cheapest of four", [small, other, slow, large], ample, ample),
         ("The cheapest ends after the deadline", [slow, small, other], 1.1 * high, ample),
-        ("At the low end it is in time, at the high end it is not", [small], within, ample),
-        ("It costs more than the budget", [small], ample, 1.5 * low),
-        ("At the low end the budget is enough, at the high end it is not", [small], ample, 3.0 * within),
-        ("The dry run gives no hours for the cheapest hour", [unknown, other], ample, ample),
-        ("The step is so short that the dry run gives no hours", [short, other], ample, ample),
-        ("The step of the cheapest hour does not fit in memory", [full, other], ample, ample),
+        ("The slice is in time at the low end of its hours, but not at the high end", [small], within, ample),
+        ("The only slice costs more than the budget", [small], ample, 1.5 * low),
+        ("The budget is enough at the low end of the hours, but not at the high end", [small], ample, 3.0 * within),
+        ("The dry run gives no hours for the slice with the lowest price per hour", [unknown, other], ample, ample),
+        ("The step on one slice is so short that the dry run gives no hours", [short, other], ample, ample),
+        ("The step does not fit in memory on the slice with the lowest price per hour", [full, other], ample, ample),
         ("The price of one slice is not known", [unpriced, other], ample, ample),
         ("No row has both hours and a price", [unknown, full, unpriced], ample, ample),
     ):  # fmt: skip
@@ -140,7 +153,7 @@ def budget(cheapest: Callable) -> Cases:
         message = f'cheapest should return a topology such as "v6e:1x1", or None; yours returns {a(answer)}.'
         expect(answer is None or isinstance(answer, str), message)
         yield label, answer
-    return "Your choice has hours and a price, is in time, can be paid, and costs least."
+    return "Your choice has known hours and a known price, is in time and within the budget, and costs least."
 
 
 def _trial(topology: str, seconds: float | None, price: float | None) -> Any:

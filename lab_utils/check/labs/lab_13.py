@@ -10,9 +10,9 @@ from lab_utils.check.tools import a, as_wrong, expect, returns, several
 from lab_utils.estimator import tf
 
 _APART = {
-    "a": "In cut_a the second row continues the first row of the same batch. Row 0 of the next batch continues the "
+    "a": "In cut_a, the second row continues the first row of the same batch. Row 0 of the next batch continues the "
     "last row, but gets the state of row 0.",
-    "c": "In cut_c the rows start one character apart, so row 0 of the next batch begins inside the text that row 0 "
+    "c": "In cut_c, the rows start one character apart, so row 0 of the next batch begins inside the text that row 0 "
     "has read already.",
 }
 
@@ -39,7 +39,7 @@ def rows_that_continue(continues: str) -> str:
 @todo(
     "13b",
     hints=(
-        "The count, the last character and the line change in each iteration: those are the loop's variables.",
+        "The count, the last character and the line change in each iteration, so these are the loop's variables.",
         "The loop has two reasons to stop. Which comparison tests each?",
         "tf.tensor_scatter_nd_update writes one position of the line; its index has the shape [1, 1].",
     ),
@@ -57,32 +57,32 @@ def line(write_line: Callable) -> Cases:
         pair = "a pair, the line and the number written"
         returns(outputs, several(outputs, 2), "write_line", pair)
         kinds = [(output.shape, output.dtype) for output in outputs]
-        yield f"With most={most} the shapes and types of the line and of the number", kinds
+        yield f"With most={most}, the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
         inner = (node for function in definition.library.function for node in function.node_def)
         expect(
             any(node.op in ("While", "StatelessWhile") for node in (*definition.node, *inner)),
-            "There is no loop in the program: a Python loop puts one copy of its body there for each position. "
-            "tf.while_loop runs as often as needed.",
+            "There is no loop in the program: a Python loop puts one copy of its body there for each position, "
+            "while tf.while_loop runs as often as needed.",
         )
         past = (
-            f"With a line of {most} positions the loop goes on past the last position: it should end at `end` or when the "
+            f"With a line of {most} positions, the loop goes on past the last position: it should end at `end` or when the "
             "line is full, whichever comes first."
         )
         with as_wrong("", past, (tf.errors.InvalidArgumentError,)):
             text, count = (output.numpy() for output in program(tf.constant(3)))
         reason = "the loop reaches `end`" if most == 20 else "the line is full first"
-        label = f"From 3, `following` counts up, with end=9 and most={most} ({reason}): the first four characters, and "
-        yield label + "how many are written", (text[:4].tolist(), int(count))
+        label = f"`following` counts up from 3, with end=9 and most={most} ({reason}): the first four characters, and "
+        yield label + "how many were written", (text[:4].tolist(), int(count))
     return "Every line has one shape, and the loop ends when it should."
 
 
 @todo(
     "13c",
     hints=(
-        "Which shape do the scores have? Row i of them belongs to position i, and column j to the position that it sees.",
-        "Hide the later positions before the softmax: which score gives a share of 0?",
-        "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
+        "Which shape do the scores have? Row i has the scores of position i, and column j says how much of position j it sees.",
+        "Hide the later positions before the softmax: which score gives a weight of 0?",
+        "tf.linalg.band_part can keep the part of a matrix on and below its diagonal, and keras.ops.tri makes such a mask.",
     ),
     why="One matmul computes all positions, and the mask keeps each position from looking ahead.",
     slips=(
@@ -104,7 +104,7 @@ def line(write_line: Callable) -> Cases:
         Slip(
             "tf.where(earlier,",
             "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
-            "Each position sees itself too: the mask keeps the diagonal.",
+            "A position has to see itself too, so the mask must keep the diagonal.",
         ),
         Slip(
             " / query.shape[-1] ** 0.5",
@@ -119,17 +119,17 @@ def line(write_line: Callable) -> Cases:
         Slip(
             "scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores),",
             "tf.nn.softmax(scores), 0.0)\n    return tf.matmul(scores,",
-            "The shares of a row do not add up to 1: set the mask before the softmax.",
+            "The weights of a row do not add up to 1: set the mask before the softmax.",
         ),
         Slip(
             "tf.nn.softmax(scores)",
             "tf.nn.softmax(scores, axis=1)",
-            "The shares of a row do not add up to 1: the softmax goes over the last axis.",
+            "The weights of a row do not add up to 1: the softmax belongs to the last axis.",
         ),
         Slip(
             "return tf.matmul(tf.nn.softmax(scores), value)",
             "return tf.nn.softmax(scores)",
-            "Those are the shares: multiply them by the values.",
+            "Yours returns the weights: multiply them by the values.",
         ),
     ),
 )
@@ -139,5 +139,9 @@ def causal_attention(attend: Callable) -> Cases:
     for shape in ((3, 5, 4), (2, 9, 16)):
         values = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
         returns(values, hasattr(values, "shape"), "attend", "a tensor")
-        yield f"What each position of {list(shape)} sees: itself and those before it", values, 1e-3
+        yield (
+            f"The result for values of the shape {list(shape)}, where a position sees itself and those before it",
+            values,
+            1e-3,
+        )
     return "Each position sees itself and the positions before it, in one matmul for all."

@@ -20,49 +20,47 @@ from lab_utils.estimator import tf, v1
     "15a",
     hints=(
         "Which of the three arguments has to be averaged, and which have the same value in all entries?",
-        "Write two scalars inside two contexts, which stand in one `with` or are nested.",
-        "A step is due where step modulo every is 0.",
+        "You need two contexts, that of the writer and that of record_if: put them into one `with`, or nest them.",
+        "It is time to write when the step modulo `every` is 0.",
     ),
-    why="The host calls host_fn in a graph of its own, so it creates the writer itself; it may use every and "
-    "directory, which are Python values.",
+    why="The host calls host_fn in another graph than model_fn's, so host_fn creates the writer itself. It may use `every` "
+    "and `directory`, because these are Python values.",
     slips=(
         Slip(
             "tf.reduce_mean(loss)",
             "loss[0]",
-            "That is the loss of one core: write the mean over the cores.",
+            "Yours writes the loss of one core: write the mean over the cores.",
         ),
         Slip(
             "tf.reduce_mean(loss)",
             "tf.reduce_sum(loss)",
-            "That is the sum over the cores: write their mean.",
+            "Yours writes the sum over the cores: write their mean.",
         ),
         Slip(
             "tf.equal(step[0] % every, 0)",
             "step[0] % every == 0",
-            "In an Estimator's graph `==` asks whether two "
-            "tensors are the same object: let tf.equal compare.",
+            "In an Estimator's graph, `==` asks whether two tensors are the same object. Use tf.equal instead.",
         ),
         Slip(
             ", tf.summary.record_if(tf.equal(step[0] % every, 0))",
             "",
-            "Yours writes at every step: let record_if test "
-            "whether the step is a multiple of `every`.",
+            "Yours writes at every step: let record_if test whether the step is a multiple of `every`.",
         ),
         Slip(
             '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n',
             "",
-            'Nothing is written under "learning_rate".',
+            'Your host_fn writes nothing under "learning_rate".',
         ),
     ),
 )
 def host_function(make_host_fn: Callable) -> Cases:
-    """What stands in the event files after seven steps of four cores."""
+    """What the event files contain after seven steps of four cores."""
     outside = (
-        "host_fn uses something that was made outside of it, in the graph of model_fn, but the host calls it in "
+        "host_fn uses something that was made outside of it, in the graph of model_fn. But the host calls host_fn in "
         "another graph."
     )
     python = (
-        "step is a tensor, and Python cannot know its value here: test it in the graph, with tf.equal and "
+        "step is a tensor, so Python cannot know its value here. Test it in the graph, with tf.equal and "
         "tf.summary.record_if.",
         (TypeError, tf.errors.OperatorNotAllowedInGraphError),
     )
@@ -93,10 +91,10 @@ def host_function(make_host_fn: Callable) -> Cases:
         events = _events(Path(directory))
     for tag in ("loss", "learning_rate"):
         at = sorted(step for name, step in events if name == tag)
-        yield f"With every=3 and steps 0 to 6, the steps at which {tag} is written", at
+        yield f"With every=3 and steps 0 to 6, the steps at which host_fn writes {tag}", at
         values = [events[tag, step] for step in at]
-        yield f"What is written under {tag}, a scalar for four cores", values, 1e-4
-    return "Every third step writes the mean loss of four cores, and the learning rate."
+        yield f"The values that host_fn writes under {tag}, one for all four cores", values, 1e-4
+    return "At every third step, host_fn writes the mean loss of the cores and the learning rate."
 
 
 def _events(directory: Path) -> dict[tuple[str, int], Any]:
@@ -109,23 +107,22 @@ def _events(directory: Path) -> dict[tuple[str, int], Any]:
     }
 
 
-_OFTEN = "Yours acts too often: store the step at which it last acted."
-_SOON = "Yours once acts too soon. Count from the step at which it last acted, rather than from a multiple of 50."
+_OFTEN = "Your hook acts too often: store the step at which it last acted."
+_SOON = "Once, your hook acts too soon. Count from the step at which it last acted, not from a multiple of 50."
 
 
 @todo(
     "15b",
     hints=(
-        "How many steps have been done since the last action?",
-        "If these are enough, do two things: call the action, and store the step.",
+        "How many steps have passed since the last action?",
+        "If enough steps have passed, do two things: call the action, and store the step.",
     ),
     why="The hook counts from the step at which it last acted, so it works with loops of any length.",
     slips=(
         Slip(
             "if step - self.last >= self.steps:",
             "if step % self.steps == 0:",
-            "Few loops end at a multiple of 50, so "
-            "yours misses actions. An action may be late, but must come.",
+            "Few loops end at a multiple of 50, so your hook misses actions. An action may be late, but it must happen.",
         ),
         Slip("            self.last = step\n", "", _OFTEN),
         Slip("self.last = step\n", "self.last += 1\n", _OFTEN),
@@ -134,25 +131,25 @@ _SOON = "Yours once acts too soon. Count from the step at which it last acted, r
         Slip(
             "if step - self.last >= self.steps:",
             "if step - self.last == self.steps:",
-            "Yours never acts if a loop passes the step that is due: act after 50 steps or more.",
+            "Your hook never acts if a loop goes beyond the 50th step: act after 50 steps or more.",
         ),
         Slip(
             "self.action(step)",
             "self.action(self.steps)",
-            "action gets the wrong step: pass it the current step.",
+            "Your hook calls action with the wrong step: pass the current one.",
         ),
     ),
 )
 def hook(Every: type) -> Cases:
-    """When it acts, in loops of several lengths, and resumed."""
+    """When the hook acts in loops of several lengths, and after a resume."""
     for loop in (1, 30, 64):
         actions = _acts(Every, 50, 0, loop, 200 // loop)
-        label = f"The steps that action gets, every 50 steps in loops of {loop}, from 0 to 200"
+        label = f"With steps=50 and loops of {loop}, from step 0 to 200, the steps at which the hook acts"
         yield label, actions
     actions = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(actions, actions[1:], strict=False)})
-    yield "The steps from one action to the next, in loops of 30, resumed at step 1000", gaps
-    return "Your hook acts at the end of the loop in which its step comes, and skips no action."
+    yield "The steps between two actions, in loops of 30 after a resume at step 1000", gaps
+    return "Your hook acts at the end of the loop in which it is time to act, and skips no action."
 
 
 def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> list[int]:
@@ -175,15 +172,15 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
     hints=(
         "v1.train.init_from_checkpoint(checkpoint, mapping) changes variables' initial values, and returns nothing.",
         "The mapping is a dict, from a name in the checkpoint to a name here. A name that ends in / stands for all "
-        "variables below it.",
-        "The Scaffold needs no arguments: it uses the initial values that are set by then.",
+        "variables whose names begin with it.",
+        "The Scaffold needs no arguments, since it uses the initial values that you have set before.",
     ),
-    why="scaffold_fn runs when the variables exist. It changes their initial values, then makes the Scaffold.",
+    why="TPUEstimator calls scaffold_fn when the variables exist. The function changes their initial values, then makes the Scaffold.",
     slips=(
         Slip(
             '{"conv2d/": "conv2d/"}',
             '{"/": "/"}',
-            "Everything starts from the checkpoint; only conv2d/... should.",
+            "All variables start from the checkpoint, but only conv2d/... should.",
         ),
         Slip(
             '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n',
@@ -194,10 +191,10 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
     ),
 )
 def start_values(make_scaffold_fn: Callable) -> Cases:
-    """conv2d from a checkpoint, dense as it would have started."""
+    """conv2d starts from a checkpoint, and dense starts as it would without one."""
     early = (
-        "make_scaffold_fn runs before there is a model: set initial values inside scaffold_fn. It should return the "
-        "function scaffold_fn."
+        "make_scaffold_fn runs before there is a model, so set initial values only inside scaffold_fn. make_scaffold_fn "
+        "should return the function scaffold_fn."
     )
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = str(Path(folder) / "model.ckpt")
@@ -222,7 +219,7 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
             values = {name: value.mean() for name, value in session.run(variables).items()}
     for name, value in values.items():
         yield f"The initial value of {name} (5 in the checkpoint, 1 by its initializer)", value
-    return "The convolution starts from the checkpoint, the dense layer from its initializer."
+    return "The convolution starts from the checkpoint, and the dense layer from its initializer."
 
 
 def _variables(value: float) -> dict[str, tf.Variable]:
@@ -236,16 +233,16 @@ def _variables(value: float) -> dict[str, tf.Variable]:
 @todo(
     "15d",
     hints=(
-        "Look for the context in params first: without one there is one host.",
+        "First look for the context in params: without a context, there is only one host.",
         "Which of the four values of the deployment do you need? Compare the number of files with one of them.",
-        "A slice with a step deals the files out one by one.",
+        "A Python slice with a step deals the files out one by one.",
     ),
-    why="If files are dealt out one by one, the hosts' numbers of files differ by at most one, and no host has none.",
+    why="If you deal the files out one by one, the hosts' numbers of files differ by at most one, and every host has a file.",
 )
 def sharing(share: Callable) -> Cases:
-    """Every file for one host, once; an error where a host would have none."""
+    """One host reads each file, once; an error is raised if a host would have none."""
     files = [f"train-{n:05d}-of-00010" for n in range(10)]
-    label = 'Without "context" in params there is one host, which reads all files'
+    label = 'Without "context" in params, there is one host, which reads all files'
     with as_wrong("", f"{label}.", (KeyError, AttributeError)):
         alone = share(list(files), {"batch_size": 8})
     yield label, alone
@@ -255,7 +252,7 @@ def sharing(share: Callable) -> Cases:
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")
-            idle = f"{what}, host {host} has no file, and the others would wait for it: deal the files out one by one."
+            idle = f"{what}, host {host} has no file, and the others would wait for it. Deal the files out one by one."
             expect(len(mine) > 0, idle)
             shares += mine
         unread = sorted(set(files) - set(shares))
@@ -267,9 +264,9 @@ def sharing(share: Callable) -> Cases:
         except ValueError as error:
             numbers = set(re.findall(r"\d+", str(error)))
             few = "ValueError" if {"3", "6"} <= numbers else f"ValueError: {error}"
-        label = f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)"
+        label = f"With 3 files for 6 hosts, on host {host} (raise a ValueError that states both numbers)"
         yield label, few
-    return "Every file has one host, and every host has a file."
+    return "Exactly one host reads each file, and every host has a file."
 
 
 def _params(host: int, hosts: int) -> dict[str, Any]:
@@ -280,54 +277,54 @@ def _params(host: int, hosts: int) -> dict[str, Any]:
 
 
 _CALLS = {
-    "PER_HOST_V1": "once for each host; its batch is a host's share, for all cores of that host",
-    "PER_HOST_V2": "once for each host; its batch is for one core",
-    "PER_SHARD_V1": "once for each core; its batch is for one core",
-    "BROADCAST": "once, on host 0, however many hosts there are; every core gets the whole batch",
-    "SLICED": "once, on host 0; the whole batch is split over all cores",
+    "PER_HOST_V1": "once for each host, and its batch is for all cores of that host",
+    "PER_HOST_V2": "once for each host, but its batch is for one core",
+    "PER_SHARD_V1": "once for each core, and its batch is for that core",
+    "BROADCAST": "only once, on host 0, and every core of all hosts gets the whole batch",
+    "SLICED": "only once, on host 0, and the whole batch is split over all cores",
 }
 
 
 @todo(
     "15e",
     hints=(
-        "Read the second column of the table for the calls, and the third for the batch.",
-        "In which modes is a batch for one core only? There the global batch is divided by all cores.",
+        "The second column of the table is about the calls, and the third is about the batch.",
+        "In which modes is a batch for one core only? In these, divide the global batch by the number of all cores.",
     ),
-    why="The mode decides how often input_fn is called, and whether a batch is for a core, a host or all cores.",
+    why="The mode determines how often input_fn is called, and whether a batch is for a core, a host or all cores.",
 )
 def calls_of_modes(input_calls: Callable) -> Cases:
-    """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores."""
+    """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores together."""
     for mode, how in _CALLS.items():
         pair = input_calls(mode, 960, 4, 32)
-        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", pair
+        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (input_fn is called {how})", pair
         message = f"A batch size is a whole number; yours gives {pair} for {mode}: divide with //."
         expect(all(isinstance(number, Integral) for number in pair), message)
     return "Each mode has the right number of calls and the right batch size."
 
 
 _FITS = {  # job -> its mode, and what the others miss
-    "transposed": ("PER_HOST_V2", "TensorFlow must not cut a batch along axis 0, and each core needs its own examples"),
-    "one reader": ("SLICED", "Only one host may read the file, and each example must reach one core"),
+    "transposed": ("PER_HOST_V2", "TensorFlow must not split a batch along axis 0, and each core needs its own examples"),
+    "one reader": ("SLICED", "Only one host may read the file, and each example must go to one core only"),
     "split": ("BROADCAST", "Every core needs the whole batch"),
-    "old": ("PER_SHARD_V1", "Tensors are accepted, but a batch for one core must not be cut further"),
+    "old": ("PER_SHARD_V1", "The mode must accept tensors, and must not split a batch for one core further"),
 }  # fmt: skip
 
 
 @todo(
     "15f",
     hints=(
-        "Ask of each job: who may read, and may the batch be cut along axis 0?",
-        "One mode is for evaluation only, and one accepts tensors only.",
+        "Ask for each job: which hosts may read, and may TensorFlow split the batch along axis 0?",
+        "One mode is for evaluation only, and another accepts tensors only.",
     ),
-    why="The mode depends on the first axis, on who may read, and on which core needs which examples.",
+    why="Which mode fits depends on the first axis, on the hosts that may read, and on which core needs which examples.",
 )
 def choice(modes: Mapping) -> str:
     """A mode that fits each job."""
     against = {
-        f"{job} {mode}": f"{need}. {mode} is called {how}."
+        f"{job} {mode}": f"{need}. With {mode}, input_fn is called {how}."
         for job, (_, need) in _FITS.items()
         for mode, how in _CALLS.items()
     }
     expect_decisions(modes, _FITS, tuple(_CALLS), against)
-    return "Each job has a mode that fits its reader and its batch."
+    return "Each job has a mode that fits its hosts and its batch."

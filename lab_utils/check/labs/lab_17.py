@@ -12,10 +12,10 @@ enter_fixing(
     "17a",
     "questions",
     hints=(
-        "Go from the input to the metrics, and ask of each line what it does on eight cores.",
-        "Four faults raise an error, five do not. You find the last one by counting, not with the dry run.",
+        "Go through the program from the input to the metrics, and ask for each line what it does on eight cores.",
+        "Four faults raise an error, but five do not. The dry run finds all but one: to find that one, count the examples of the evaluation.",
     ),
-    why="Each fault is fixed at its own line: the wrapper, the step, the types, the mode, the weights.",
+    why="Each fault is fixed at its own line. The silent ones concern the wrapper, the global step, the type, the mode and the weights.",
 )
 
 
@@ -23,13 +23,13 @@ enter_fixing(
     "17b",
     hints=(
         "Follow create_model line by line: each tf.layers.dense has a keras.layers.Dense of the same name.",
-        "The optimizer has a learning rate and a momentum, and the loss takes logits.",
-        "If a rung differs, its line says where: in variables, outputs, the first step, or the run.",
+        "The optimizer has a learning rate and a momentum, and the loss is computed from logits.",
+        "If a rung differs, its line says where: in the variables, the outputs, the first step, or the short run.",
     ),
     why="With the same layers, mask and optimizer, the same weights give the same results.",
 )
 def twin(keras_twin: Callable) -> str:
-    """A Keras model that climbs the whole ladder beside the Estimator without dropout."""
+    """A Keras model that is equal to the Estimator without dropout on all rungs of the ladder."""
     from lab_utils.check.clinic.examine import loaded
     from lab_utils.check.clinic.ward import ward
     from lab_utils.equivalence import ladder
