@@ -80,12 +80,12 @@ def hurt(found: Numerics) -> str:
         noise = _BEYOND_NOISE * max(abs(a - b) for a, b in zip(other, losses, strict=True))
         first = abs(on_tpu[0] - losses[0])
         if first > max(_OTHER_LOSS * abs(losses[0]), noise):
-            return f"the loss of the first step is {on_tpu[0]:.6g}, and {losses[0]:.6g} in float32"
+            return f"the loss of the first step is {on_tpu[0]:.6g}, but {losses[0]:.6g} in float32"
         end, tpu_end = _end(losses), _end(on_tpu)
         falls = losses[0] - end
         short = tpu_end - end
         if falls > _FALLS * abs(losses[0]) and short > max(_LESS_THAN_HALF * falls, noise):
-            return f"the loss falls to {tpu_end:.6g}, and to {end:.6g} in float32"
+            return f"the loss falls to {tpu_end:.6g}, but to {end:.6g} in float32"
     if found.tpu_weights is not None and found.tpu_weights > max(
         _LESS_THAN_HALF, _BEYOND_NOISE * found.other_weights
     ):
