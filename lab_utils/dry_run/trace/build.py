@@ -57,8 +57,8 @@ def trace(
             traces.append(result)
         elif result.error is not None:
             left_out.append(
-                f"Mode {mode}: it got no input_fn, and with the training one its graph could not be built: "
-                f"{in_words(result.error)}"
+                f"Mode {mode}: it got no input_fn, and its graph could not be built with the "
+                f"input_fn of training:  {in_words(result.error)}"
             )
     if inputs.serving is not None:
         serving = Trace(Mode.SERVING, cores, None)
