@@ -203,7 +203,7 @@ WARD = {
             "right": '"eval_accuracy": tf.metrics.accuracy(labels, predictions, weights=is_real_example),',
             "wrong": '"eval_accuracy": tf.metrics.accuracy(labels, predictions),',
             "why": "examples that fill the last batch are counted",
-            "comment": "The fillers have weight 0, and have to get it.",
+            "comment": "The fillers must have the weight 0.",
             "silent": True,
         },
     ],

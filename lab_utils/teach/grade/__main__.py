@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             graded = sum(result.problem != _STOPPED for result in results.values())
             print(
                 f"grade: stopped after {graded} of {len(results)} notebooks, whose rows are in "
-                f"{options.output}. The same command begins again from the start.",
+                f"{options.output}. The same command grades all notebooks again.",
                 file=sys.stderr,
             )
             raise
