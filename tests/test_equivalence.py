@@ -115,7 +115,7 @@ def test_errors_say_what_to_do(small, batches):
     with pytest.raises(ValueError, match="call compile first"):
         ladder(small, port, batches)
     port.compile("sgd", "mse")
-    assert "Keras alone has" in ladder(small, port, batches).rungs[0].says
+    assert "only Keras has" in ladder(small, port, batches).rungs[0].says
 
 
 def linear_model_fn(features, labels, mode, params):
