@@ -143,7 +143,7 @@ WARD = {
             "right": "            dataset = dataset.shuffle(count).repeat()\n",
             "wrong": "            dataset = dataset.shuffle(count).repeat(3)\n",
             "at": ("dataset = dataset.shuffle(count).repeat(3)", "return dataset.batch("),
-            "why": "the data end before a loop of steps does",
+            "why": "the data run out before a loop of steps ends",
             "comment": (
                 "The data give 24 batches, but a loop takes 100. On a TPU, the number of steps ends the training, "
                 "so repeat the data without end."

@@ -167,7 +167,7 @@ def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
     demand, free = learners * LEARNER, places.free_memory() / 2**30
     at_once = f"{counted(learners, 'learner')} at work at once may take {demand:.0f}"
-    remedy = "teach in groups, or take a larger machine"
+    remedy = "teach in groups, or use a larger machine"
     return Check(free >= demand, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)
 
 

@@ -39,7 +39,7 @@ def verify(batch: int = 0, image_size: int = 128) -> dict[str, Any]:
         ValueError: `image_size` is not a multiple of 32, or `batch` is below 0.
     """
     if image_size < 32 or image_size % 32 or batch < 0:
-        raise ValueError("image_size must be a multiple of 32, and batch not below 0")
+        raise ValueError("image_size must be a multiple of 32, and batch must be at least 0")
     print(runtime.prepare_tpu("jax"), flush=True)
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
     machine = runtime.detect()
