@@ -81,8 +81,8 @@ class Replicas:
         look.show(
             figure,
             f"On the left is one weight over {steps} steps. The copies on {cores} cores start at "
-            f"{start[0]:.3f}, and end between {end.min():.3f} and {end.max():.3f}; with an all-reduce it ends "
-            f"at {self.joint_values[-1]:.3f} on all cores. On the right is the held-out {metric}: "
+            f"{start[0]:.3f}, and end between {end.min():.3f} and {end.max():.3f}; with an all-reduce it "
+            f"ends at {self.joint_values[-1]:.3f} on all cores. On the right is the held-out {metric}: "
             f"{', '.join(f'{share:.0%}' for share in shares)} on cores 0 to {cores - 1}; {joint:.0%} with an "
             "all-reduce.",
         )
