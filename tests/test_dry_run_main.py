@@ -624,7 +624,7 @@ def test_a_program_that_trains_nothing_is_judged_for_what_it_calls(call, mode, l
     details = {stage.stage: stage.detail for stage in report.stages}
     assert details["trace"] == f"graphs built for {mode}", report
     assert details["read"] == f"programs of {mode}" and report.feed.examples_per_second
-    assert "Mode train: the program was not seen to call it." in report.not_checked
+    assert "Mode train: the dry run did not see the program use it." in report.not_checked
 
 
 def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):

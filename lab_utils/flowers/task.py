@@ -250,8 +250,8 @@ def prepare() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= limit < _ADDRESSES:  # TensorFlow would wait for ever, or abort in a thread of its own
         sys.exit(
-            f"{limit / 1e9:.1f} GB of memory are allowed here, and TensorFlow needs {_ADDRESSES / 1e9:.0f}: "
-            "raise the limit with `ulimit -v`"
+            f"{limit / 1e9:.1f} GB of memory are allowed here, but TensorFlow needs "
+            f"{_ADDRESSES / 1e9:.0f}: raise the limit with `ulimit -v`"
         )
     runtime.quiet()
     scratch.use_process_folder()  # what AutoGraph writes goes, too, where this is killed

@@ -39,7 +39,7 @@ def carry_out(session: Session) -> str:
         if pipeline is None:
             raise Skip(session.workload.no_feed)
         try:
-            session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
+            session.say(f"reading batches, at most {elsewhere.BATCH_SECONDS} s for each")
             feed, idle, duration = measure(
                 pipeline, seconds=session.feed_seconds, batch_size=batch_size
             )

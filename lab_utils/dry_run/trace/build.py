@@ -43,7 +43,7 @@ def trace(
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
         if calls and mode not in calls:
-            left_out.append(f"Mode {mode}: the program was not seen to call it.")
+            left_out.append(f"Mode {mode}: the dry run did not see the program use it.")
             continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
