@@ -48,7 +48,7 @@ def table(trials, **others):
 def test_the_most_examples_a_second_are_named():
     shown = table([trial("v2:2x2", 0.1), trial("v6e:2x4", 0.01), trial("v6e:1x1", 0.01)])
     assert shown.best.topology == "v6e:2x4" and shown.exit_status == 0
-    assert "v6e:2x4 has the most examples a second: 51,200" in shown.sentence
+    assert "v6e:2x4 has the most examples per second: 51,200" in shown.sentence
 
 
 def test_hours_are_an_interval_and_only_where_a_training_was_published():
@@ -74,8 +74,8 @@ def test_of_steps_shorter_than_the_hosts_work_there_are_no_hours():
     shown = table([trial("v2:2x2", 1e-5), trial("v6e:1x1", 2e-5)], steps=1000)
     assert shown.trials[0].hours(1000) is None
     assert "the smallest slice is as good as any" in shown.sentence
-    assert "no training reaches such a rate" in str(shown)
-    assert "no training reaches" not in str(table([trial("v2:2x2", 0.1)]))
+    assert "No training reaches such a rate" in str(shown)
+    assert "No training reaches" not in str(table([trial("v2:2x2", 0.1)]))
 
 
 def test_money_is_that_of_the_hours():
@@ -159,8 +159,8 @@ def test_the_search_stays_below_a_batch_at_which_the_compiler_ended():
     assert 64 < batch < 128
     trials[batch] = Trial("v6e:1x1", batch, compiled(0.1, 150, 1000))
     shown = Comparison("a port", "batch", [trials[batch] for batch in sorted(trials)])
-    assert f"of those compiled, is {batch:g} a core." in shown.sentence
-    assert "Whether 128 a core fits is not known" in shown.sentence
+    assert f"the largest one that fits is {batch:g} per core." in shown.sentence
+    assert "Whether 128 per core fits is not known" in shown.sentence
     told = [row.get("judged", True) for row in json.loads(shown.to_json())["trials"]]
     assert told == [True, True, False, True]
 
@@ -173,7 +173,11 @@ def test_the_search_stays_below_a_batch_at_which_the_compiler_ended():
             None,
             "not judged: the TPU compiler itself ended (the process that runs JAX was ended by signal 11)",
         ),
-        ("raise MemoryError", None, "not judged: no room here (MemoryError): close other programs"),
+        (
+            "raise MemoryError",
+            None,
+            "not judged: there is not enough room here (MemoryError): close other programs",
+        ),
         ("import time; time.sleep(3600)", 0.1, "not judged: not compiled within 0.1 s."),
     ],
 )
@@ -248,8 +252,12 @@ def test_the_best_batch_need_not_be_the_largest():
     rows = [trial("v2:2x2", 0.1, batch=64), trial("v2:2x2", 0.3, batch=128)]
     rows.append(Trial("v2:2x2", 256, compiled(1, used=9 * GIB), "does not fit"))
     sentence = Comparison("a port", "batch", rows).sentence
-    assert sentence.startswith("A batch of 64 a core has the most examples a second on v2:2x2")
-    assert sentence.endswith("largest batch that fits, of those compiled, is 128 a core.")
+    assert sentence.startswith(
+        "A batch of 64 per core gives the most examples per second on v2:2x2"
+    )
+    assert sentence.endswith(
+        "Of the batches that were compiled, the largest one that fits is 128 per core."
+    )
 
 
 @pytest.mark.parametrize(

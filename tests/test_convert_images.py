@@ -191,7 +191,7 @@ def test_a_larger_image_is_scaled_down_to_the_shorter_side(kind):
 def test_a_medical_image_of_12_bits_is_not_stored_as_a_black_one():
     dim = np.arange(4096, dtype=np.uint16).reshape(64, 64)
     with pytest.raises(
-        RejectError, match="16 bits a pixel, and the largest value is 4,095 of 65,535"
+        RejectError, match="16 bits per pixel, but the largest value is 4,095 of 65,535"
     ):
         to_rgb_jpeg(encode(Image.fromarray(dim), "PNG"))
     to_rgb_jpeg(encode(Image.fromarray(dim * 16), "PNG"))  # scaled

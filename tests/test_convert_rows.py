@@ -50,10 +50,10 @@ def test_labels_keep_their_order_and_are_told_by_line_where_they_cannot_serve(tm
     path = write(tmp_path, "labels.txt", "\ufeffroses\r\ndaisy\r\nA\u0308pfel\r\n\r\n".encode())
     assert read_labels(path) == ["roses", "daisy", "\u00c4pfel"]
     for content, message in (
-        (b"a\nb\na\n", "line 3: class 'a' stands on line 1 already"),
+        (b"a\nb\na\n", "line 3: class 'a' is already on line 1"),
         ("a\n\u00c4pfel\n".encode("latin-1"), "line 2: not text in UTF-8"),
-        (b"a\rb\rc\r", "line 1: a carriage return"),
-        (b"\n", "holds no classes"),
+        (b"a\rb\rc\r", "line 1: there is a carriage return"),
+        (b"\n", "contains no classes"),
     ):
         with pytest.raises(ConversionError, match=message):
             read_labels(write(tmp_path, "wrong.txt", content))
@@ -82,7 +82,7 @@ def test_rows(line, path, label):
     [
         (b"a.jpg", "1 column where 2 are expected: path,label$"),
         (b"a.jpg,rose,red", "3 columns where 2"),
-        (b"a.jpg;rose", "';' seems to separate them"),
+        (b"a.jpg;rose", "they seem to be separated by ';'"),
         (b",rose", "no path"),
         (b"a.jpg,", "no label"),
         (b'"a.jpg,rose', "quote"),
@@ -143,7 +143,10 @@ def test_the_number_of_shards_follows_from_the_number_of_rows(tmp_path):
             "--train_shard 1: neither a flag of the converter nor one of Beam",
         ),
         (["--direct_num_workers=two"], "argument --direct_num_workers: invalid int value: 'two'"),
-        (["--num_workers=4"], "--num_workers is Dataflow's; on this machine it is --workers"),
+        (
+            ["--num_workers=4"],
+            "--num_workers is a flag of Dataflow; on this machine, use --workers",
+        ),
         (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
         (["--labels_file=absent"], "cannot read absent: No such file or directory"),
         (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),

@@ -83,7 +83,7 @@ class TestSplit:
         text = capsys.readouterr().out
         across = {x for x in contents["a"] if x in contents["b"] or x in contents["c"]}
         across |= set(contents["b"]) & set(contents["c"])
-        assert text.count("the same photograph in more than one class") == len(across) > 0
+        assert text.count("the same photograph is in more than one class") == len(across) > 0
         assert not across & set(evaluation)
 
 
@@ -123,7 +123,7 @@ class TestFolder:
         folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
         moved = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
         folder.rename(moved)
-        with pytest.raises(DatasetError, match="cannot stand in a CSV row"):
+        with pytest.raises(DatasetError, match="cannot be written into a CSV row"):
             datasets.from_folder(moved, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -139,7 +139,7 @@ class TestFolder:
             (None, "is not a folder"),
             ({}, "holds no photographs in class folders"),
             ({"a": some("a", 5)}, r"only one class \(a\)"),
-            ({"a": some("a", 5), " b": some("b", 5)}, "rename it, in UTF-8"),
+            ({"a": some("a", 5), " b": some("b", 5)}, "rename it in UTF-8"),
             ({"train/a": some("a", 5), "train/b": some("b", 5)}, "no photographs in class folders"),
             ({"a": some("a", 5), "b": some("a", 5)}, "leaves nothing to evaluate with"),
             ({"a": some("a", 5), "lone": some("l", 1)}, "'lone' leaves nothing to train on"),
@@ -166,7 +166,7 @@ class TestFolder:
     def test_output_within_the_photographs_is_refused(self, tmp_path):
         folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
         for inside in (folder, folder / "out"):
-            with pytest.raises(DatasetError, match="stays as it is"):
+            with pytest.raises(DatasetError, match="must not change"):
                 datasets.from_folder(folder, inside)
 
     def test_other_csv_files_are_not_overwritten(self, tmp_path):
@@ -259,7 +259,7 @@ class TestDownload:
         assert datasets.download_flower_photos(tmp_path / "to") == first
         assert (len(rows(first.train_csv)), len(rows(first.eval_csv))) == (16, 4)
         assert all((first.train_csv.parent / path).is_file() for path, _ in rows(first.train_csv))
-        licence = re.search("They stand in (.*)", capsys.readouterr().out)[1]
+        licence = re.search("Their names are in (.*)", capsys.readouterr().out)[1]
         assert Path(licence).read_text() == "CC-BY by Ann"
 
     def test_another_archive_or_none_is_one_sentence(self, archive, tmp_path):

@@ -126,7 +126,9 @@ def test_the_required_rate_is_that_of_a_hosts_cores_in_the_estimated_time_or_els
     estimated = feed_stage.required_rate(step, "v3:4x4")
     assert (estimated.value, estimated.kind) == (1800 * 8, Kind.ESTIMATED)
     step.cost.estimated_seconds = Figure("estimated time", 1e-6, "s", Kind.ESTIMATED)
-    with pytest.raises(feed_stage.Skip, match="estimated time of .* less than what the host does"):
+    with pytest.raises(
+        feed_stage.Skip, match="estimated time of .* shorter than the time that the host needs"
+    ):
         feed_stage.required_rate(step, "v3:4x4")
     with pytest.raises(feed_stage.Skip, match="not compiled"):
         feed_stage.required_rate(None, "v3:4x4")
@@ -183,7 +185,7 @@ def test_virtual_cores_run_what_this_machine_can_bear(cores_that_run, topology, 
     report, ran = cores_that_run(topology, flops, named)
     assert ran == ([run] if run else [])
     if not run:
-        reason = "its groups name" if named else "more than this machine should give"
+        reason = "its groups name" if named else "more memory than this machine can spare"
         assert reason in report.stages[3].detail
     spared = any("virtual cores ran" in item for item in report.not_checked)
     assert spared == (run not in (None, (8, 1024, 3)))

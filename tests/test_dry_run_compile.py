@@ -111,7 +111,7 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
 
 
 def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
-    with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
+    with pytest.raises(compile.BadTopology, match="16 cores, but the program was lowered for 8"):
         compile.compile_program(program, "v2:2x4")
     answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
     monkeypatch.setattr(compile, "compiler_answer", answering({"v2:2x2": answer}))
@@ -159,8 +159,8 @@ with start_job("compile", request, {{"program.hlo": hlo}}) as running:
     [
         ("{}['nonsense']", process.ChildFailed, "KeyError: 'nonsense'"),
         ("import os; os.kill(os.getpid(), 9)", process.NoRoom, r"killed \(signal 9\), mostly for"),
-        ("raise MemoryError", process.NoRoom, r"no room here \(MemoryError\): close other"),
-        ("raise OSError(28, 'No space left on device')", process.NoRoom, "no room here"),
+        ("raise MemoryError", process.NoRoom, r"not enough room here \(MemoryError\): close other"),
+        ("raise OSError(28, 'No space left on device')", process.NoRoom, "not enough room here"),
     ],
 )
 def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_the_program(

@@ -304,12 +304,12 @@ def test_what_fit_takes_is_read_as_fit_reads_it():
     told = re.sub(r"measured for [\d.]+ \w+", "measured", told)
     lines = [line for line in told.splitlines() if ": Keras" in line or "refused" in line]
     assert lines[:6] == [
-        "arrays: Keras 3 on JAX; done, skipped; ; an example batch was given, and no input pipeline",
-        "with weights: Keras 3 on JAX; done, skipped; ; an example batch was given, and no input pipeline",
+        "arrays: Keras 3 on JAX; done, skipped; ; there is only an example batch, no input pipeline",
+        "with weights: Keras 3 on JAX; done, skipped; ; there is only an example batch, no input pipeline",
         "tf.data: Keras 3 on JAX; done, done; TPU243-note; measured",
         "PyDataset: Keras 3 on JAX; done, done; TPU243-note; measured",
         "endless: Keras 3 on JAX; done, done; ; measured",
-        "ends: Keras 3 on JAX; done, skipped; ; cannot be checked here: the generator came to its end, and "
+        "ends: Keras 3 on JAX; done, skipped; ; cannot be checked here: the generator has ended, and "
         "can be read once only",
     ], told
-    assert len(lines) == 9 and all("fit does not take" in line for line in lines[6:]), told
+    assert len(lines) == 9 and all("fit does not accept" in line for line in lines[6:]), told

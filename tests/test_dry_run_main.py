@@ -278,7 +278,7 @@ def test_a_library_that_ends_the_process_leaves_no_status_of_a_verdict(end, tmp_
     (tmp_path / "train.py").write_text(program)
     ran = command(tmp_path, "--main", "train.py", *CHEAP)
     assert ran.returncode == 2 and not ran.stdout, ran.stderr
-    assert "before there was a report: no verdict" in ran.stderr
+    assert "before there was a report, so there is no verdict" in ran.stderr
     assert ("SIGABRT" if end == "abort" else "with status 0") in ran.stderr
 
 
@@ -331,7 +331,7 @@ def test_a_stream_that_is_closed_or_narrow_is_no_finding(redirection, encoding, 
     )
     assert ran.returncode == status, ran.stdout + ran.stderr
     if status:
-        assert ran.stderr.endswith("the report reaches nobody: the standard output is closed\n")
+        assert ran.stderr.endswith("the report cannot be shown: the standard output is closed\n")
     else:
         assert ran.stdout.startswith("Ready for v2:2x2")
         assert ("? trace" if encoding == "ascii" else "\u2713 trace") in ran.stdout
@@ -529,10 +529,10 @@ KERAS_1 = """
         (IN_COLAB + "model.fit(object(), epochs=2)", "fit is given an? object"),
         ("raise ValueError('\\x1b[1mno \\x1b[38;5;34mrow\\x1b[0m')", r"^ValueError: no row\n  at train.py:1"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
-         "strategy.run at train.py:17, .*hand the step"),
+         "strategy.run at train.py:17, .*call dry_run"),
         # A TPU takes the tensors of a call: Hugging Face's TFTrainer gave its step the optimizer.
         (IN_COLAB + "strategy.run(lambda rate, y: y, (tf.keras.optimizers.SGD(), 1.0))",
-         "strategy.run at train.py:16 is given an object of class SGD .*makes a tensor of each"),
+         "strategy.run at train.py:16 is given an object of class SGD .*turns each argument into a tensor"),
         ("import tensorflow.compat.v1 as tf\nestimator = tf.estimator.Estimator(lambda features: None, 'x')\n"
          "estimator.export_saved_model('x', lambda: None)", "it only exports a model"),
         (IN_COLAB + "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
@@ -552,7 +552,7 @@ KERAS_1 = """
          r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",
          r"cannot be checked here: .*import from tensorflow.keras\)"),
-        ("import mesh_tensorflow as mtf", "cannot be checked here: .*lays a model over the cores by its own"),
+        ("import mesh_tensorflow as mtf", "cannot be checked here: .*splits a model over the cores"),
         ("from tensorflow.python.ops import array_ops\nclass TPUEstimator:\n    gone = array_ops.gone",
          r"cannot be checked here: .*train.py is a copy of TPUEstimator.*import tf.compat.v1.estimator.tpu"),
     ],
@@ -624,7 +624,7 @@ def test_a_program_that_trains_nothing_is_judged_for_what_it_calls(call, mode, l
     details = {stage.stage: stage.detail for stage in report.stages}
     assert details["trace"] == f"graphs built for {mode}", report
     assert details["read"] == f"programs of {mode}" and report.feed.examples_per_second
-    assert "Mode train: the program was not seen to call it." in report.not_checked
+    assert "Mode train: the dry run did not see the program use it." in report.not_checked
 
 
 def test_what_a_program_calls_goes_along_with_the_steps_of_one_call(loaded):
@@ -812,7 +812,7 @@ with tf.Graph().as_default(), tf.Session("grpc://10.0.0.2:8470") as session:
 
 def test_a_session_of_the_program_that_needs_a_tpu_says_what_to_hand_over(judged):
     status, out = judged(REWRITES, "--main", "train.py", *CHEAP)
-    assert status == 2 and "needs a TPU" in out and "hand over the function" in out, out
+    assert status == 2 and "needs a TPU" in out and "pass it the function" in out, out
     assert re.search(r"at train\.py:[56]", out), out
 
 
@@ -832,7 +832,7 @@ estimator(EVALUATED).evaluate(lambda params: input_fn(params, False))
     [
         (True, True, 1, "ERROR TPU133"),
         (False, False, 0, "NOTE TPU133"),  # its steps may depend on use_tpu
-        (True, False, 0, "the host carries it out"),
+        (True, False, 0, "this runs on the host"),
     ],
 )
 def test_an_evaluation_without_steps_counts_where_a_tpu_does_it(
@@ -861,7 +861,7 @@ CHOOSES = "import os; os.environ['KERAS_BACKEND'] = '{}'"
         (CHOOSES.format("jax"), 0, "cores of v5e:2x4 (chosen for JAX)"),
         (CHOOSES.format("torch"), 2, "uses Keras on torch"),
         (CHOOSES.format("jax") + "; import tensorflow.keras as keras, sys; sys.modules['keras'] = keras",
-         2, "`import keras` in place of tf.keras"),
+         2, "write `import keras` instead"),
         (CHOOSES.format("tensorflow"), 0, "Keras 3 on TensorFlow; 8 cores of v2:2x2 (chosen for TensorFlow)"),
     ],
     ids=["jax", "torch", "tf.keras", "tensorflow"],
@@ -992,9 +992,9 @@ def test_a_program_whose_second_estimator_is_wrong_is_not_ready(judged):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("tf.io.gfile.glob('gs://no-such-bucket-of-ours/x*')", "the data lie at gs://no-such-bucket-of-ours"),
+        ("tf.io.gfile.glob('gs://no-such-bucket-of-ours/x*')", "the data are at gs://no-such-bucket-of-ours"),
         ("import inspect; inspect.getargspec(abs)", "it stops here, under Python 3"),
-        ("raise Exception('URL fetch failure on https://x.org/mnist.npz: None')", "no way to that address"),
+        ("raise Exception('URL fetch failure on https://x.org/mnist.npz: None')", "cannot reach that"),
         ("raise SystemExit(0)", "in input_fn"),
     ],
 )  # fmt: skip

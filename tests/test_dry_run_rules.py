@@ -58,8 +58,8 @@ def test_finding_is_filled_from_facts(rule, case):
 
 
 def test_one_step_is_no_steps():
-    assert "After 1 step no" in rules.finding("TPU408", "", steps=1, case="JAX").why
-    assert "After 40 steps no" in rules.finding("TPU408", "", steps=40, case="JAX").why
+    assert "After 1 step, no" in rules.finding("TPU408", "", steps=1, case="JAX").why
+    assert "After 40 steps, no" in rules.finding("TPU408", "", steps=40, case="JAX").why
     assert "gave 1 batch per core" in rules.finding("TPU407", "", have=1, need=3).why
 
 

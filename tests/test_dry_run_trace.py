@@ -209,7 +209,7 @@ def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
     monkeypatch.setattr(tf.io.gfile, "glob", fails)
     report = report_of(make(dense), input_fn)
     assert report.findings == [] and report.verdict == "could not run"
-    said = [line for line in report.not_checked if "the data lie at gs://nobody" in line]
+    said = [line for line in report.not_checked if "the data are at gs://nobody" in line]
     assert said[0].startswith("TPU115, ") and "of training: " in said[0]
 
 
@@ -324,7 +324,7 @@ def test_a_name_is_named_where_it_is(use, home):
     with pytest.raises(AttributeError) as caught:
         use()
     said = moved(str(caught.value))
-    assert said == (f"Write {home}: the name is there." if home else "")
+    assert said == (f"Write {home}, where the name is now." if home else "")
 
 
 def test_a_name_that_model_fn_looks_for_elsewhere_is_named():

@@ -115,7 +115,7 @@ def test_errors_say_what_to_do(small, batches):
     with pytest.raises(ValueError, match="call compile first"):
         ladder(small, port, batches)
     port.compile("sgd", "mse")
-    assert "Keras alone has" in ladder(small, port, batches).rungs[0].says
+    assert "only Keras has" in ladder(small, port, batches).rungs[0].says
 
 
 def linear_model_fn(features, labels, mode, params):
@@ -222,7 +222,7 @@ def test_a_step_in_jax_with_a_slip_is_named_at_its_rung(small, batches):
 
 def test_a_state_without_the_entry_is_refused(small, batches):
     port = dataclasses.replace(small_step(), untrained="averages")
-    with pytest.raises(ValueError, match="the state has weights, slots, and no entry 'averages'"):
+    with pytest.raises(ValueError, match="the state has weights, slots, but no entry 'averages'"):
         ladder(small, port, batches)
 
 

@@ -107,7 +107,7 @@ def test_a_path_argument_is_on_this_machine(monkeypatch):
     monkeypatch.setenv("RUN", "7")
     assert files.path_argument("~/$RUN/page.html") == Path("/home/rose/7/page.html")
     assert files.path_argument("./-") == Path("-")
-    for path, message in (("gs://b/x", "gs://b/x is elsewhere"), ("-", "- stands for no file")):
+    for path, message in (("gs://b/x", "gs://b/x is elsewhere"), ("-", "- does not mean a file")):
         with pytest.raises(argparse.ArgumentTypeError, match=message):
             files.path_argument(path)
 
@@ -163,5 +163,5 @@ def test_a_file_of_another_kind_is_not_replaced(kind, tmp_path):
         assert files.output(kind)(str(path)) == path
     for content in others:
         path.write_bytes(content)
-        with pytest.raises(argparse.ArgumentTypeError, match="no output of this command"):
+        with pytest.raises(argparse.ArgumentTypeError, match="was not written by this command"):
             files.output(kind)(str(path))

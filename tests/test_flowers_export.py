@@ -120,7 +120,7 @@ def _predict(monkeypatch, *arguments) -> int:
     [
         ("saved_model.pb", "cannot be loaded"),
         ("assets.extra/labels.txt", "labels.txt: No such file"),
-        ("variables/variables.data-00000-of-00001", "is it damaged?"),
+        ("variables/variables.data-00000-of-00001", "it may be damaged"),
     ],
 )
 def test_predict_names_a_damaged_export(

@@ -82,10 +82,10 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(
 
     (data / "roses" / "new.jpg").write_bytes(photograph.read_bytes() + b"new")
     status, _, complaint = job(data, tmp_path / "out", *flags)
-    assert status == 1 and "says something else" in complaint
+    assert status == 1 and "has different contents" in complaint
     shutil.rmtree(page.parents[1] / "csv")
     status, _, complaint = job(data, tmp_path / "out", *flags)
-    assert status == 1 and "results of other photographs" in complaint
+    assert status == 1 and "results from other photographs" in complaint
 
 
 def test_the_bundled_pictures_are_classified_as_ever(tmp_path):

@@ -101,7 +101,7 @@ def test_a_learning_rate_too_high_ends_in_a_sentence(run_flags, tmp_path, capsys
     flags = [*run_flags, f"--output_dir={tmp_path}", "--train_steps=2"]
     assert task.main([*flags, "--learning_rate=1e30"]) == 1
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith("task: the loss is not a number any more: train with a --learning_rate")
+    assert said.startswith("task: the loss has become NaN: train with a --learning_rate")
     assert not (tmp_path / "result.json").exists()
 
 

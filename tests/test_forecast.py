@@ -259,7 +259,7 @@ def test_the_estimate_heads_the_sentence_and_the_bound_stands_below():
 
 def test_a_step_shorter_than_the_hosts_work_has_no_rate():
     sentence = speed_of(estimated_step(2e-5), SimpleNamespace(cores=8, topology="v2:2x2"))
-    assert "examples/s" not in sentence and "What the host does for a step" in sentence
+    assert "examples/s" not in sentence and "The work of the host for a step" in sentence
 
 
 def test_a_chip_without_a_published_training_is_named():

@@ -78,8 +78,8 @@ def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
 @pytest.mark.parametrize(
     ("report", "says"),
     [
-        (a_report(), "The chip is reached: a step takes 2.0 times the least time."),
-        (a_report(least=None), "The chip is reached. No bound"),
+        (a_report(), "The chip can be used: a step takes 2.0 times the least time."),
+        (a_report(least=None), "The chip can be used. There is no bound"),
         (a_report(step=1.0), "the clock"),
         (a_report(losses=[1.8, float("nan")]), "does not learn"),
         (a_report(losses=[1.8, 1.9]), "does not learn"),

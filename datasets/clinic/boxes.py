@@ -139,10 +139,12 @@ WARD = {
     ),
     "healthy": {
         "there = tf.sequence_mask(": "maxlen is given, so the mask has a fixed width.",
-        "take(steps * batch_size)": "Full batches, the last one filled up: every picture is seen.",
-        "errors = tf.reduce_sum(": "The mask takes the padding boxes out.",
-        "return self[name]": "TPUEstimator copies params and adds to them; a dict that is more is fine.",
-        "from_generator(rows": "The generator runs on the host, and its shapes are named.",
+        "take(steps * batch_size)": (
+            "All batches are full, since the last one is filled up, so every picture is seen."
+        ),
+        "errors = tf.reduce_sum(": "The mask removes the padding boxes.",
+        "return self[name]": "TPUEstimator copies params and adds entries, so a subclass of dict is fine.",
+        "from_generator(rows": "The generator runs on the host, and its signature names its shapes.",
     },
     "faults": [
         {
@@ -169,7 +171,7 @@ WARD = {
 """,
             "at": ("boxes = tf.RaggedTensor.from_tensor(boxes)", "dataset = dataset.map(self._padded)"),
             "why": "labels of differing length are sent as they are",
-            "comment": "The infeed accepts dense tensors of one shape: pad, and keep the number of boxes.",
+            "comment": "The infeed accepts only dense tensors of one shape, so pad the boxes, and keep their number.",
         },
         {
             "rule": "TPU214",
@@ -177,7 +179,10 @@ WARD = {
             "wrong": '        batch_size = params["batch_size"] // 8  # a core\'s share\n        signature',
             "at": ("batch_size = params[", "return dataset.batch(batch_size"),
             "why": "each core gets an eighth of the examples that it should get",
-            "comment": "params['batch_size'] is the size that input_fn should make: TPUEstimator has divided already where it divides.",
+            "comment": (
+                "params['batch_size'] is the size of the batches that input_fn should make: TPUEstimator has "
+                "already divided the global batch."
+            ),
         },
         {
             "rule": "TPU106",
@@ -192,14 +197,16 @@ WARD = {
             "wrong": '            "box_loss": tf.metrics.mean(box_losses(boxes, labels), weights=is_real),\n        }\n\n    tensors',
             "at": ('"box_loss": tf.metrics.mean(',),
             "why": "a function of the host uses a tensor of the core that the list lacks",
-            "comment": "metric_fn runs on the host, and sees only what eval_metrics lists.",
+            "comment": "metric_fn runs on the host, and gets only the tensors that eval_metrics lists.",
         },
         {
             "rule": "",
             "right": "tf.metrics.accuracy(number, chosen, weights=is_real)",
             "wrong": "tf.metrics.accuracy(number, chosen)",
             "why": "examples that fill the last batch are counted",
-            "comment": "Without weights the 42 padding pictures count too, and the accuracy belongs to no data set.",
+            "comment": (
+                "Without weights, the 42 padding pictures count too, so the accuracy is not that of the data set."
+            ),
             "silent": True,
         },
         {
@@ -208,7 +215,10 @@ WARD = {
             "wrong": "    loss = tf.reduce_mean(losses)\n    mean_loss, update = tf.metrics.mean(losses)\n    if training:\n        with tf.control_dependencies([update]):\n            loss = tf.identity(loss)\n",
             "at": ("mean_loss, update = tf.metrics.mean(losses)", "with tf.control_dependencies([update])", "loss = tf.identity(loss)"),
             "why": "a metric is counted on each core, and nobody reads it",
-            "comment": "Metrics belong in metric_fn. On the core this one counts only for itself, and slows the step.",
+            "comment": (
+                "Metrics belong in metric_fn. Here, each core counts only its own examples, nobody reads the "
+                "result, and the step gets slower."
+            ),
             "silent": True,
         },
     ],

@@ -52,20 +52,29 @@ def port():
 
 WARD = {
     "others": {
-        "the metrics are computed on the TPU, and they belong on the host": "metric_fn runs on the host, with the "
-        "tensors of its list.",
-        "gradients may not be changed before they are applied": "Doubling each core's gradient doubles their sum: "
-        "that may be done before the sum as well as after it.",
+        "the metrics are computed on the TPU, but they belong on the host": (
+            "metric_fn runs on the host, with the tensors that eval_metrics lists."
+        ),
+        "gradients may not be changed before they are applied": (
+            "Doubling the gradient of each core doubles their sum, so it may be done before the sum as well as "
+            "after it."
+        ),
         "the optimizer is wrapped on a CPU too": "It is wrapped only if params['use_tpu'].",
-        "a checkpoint falls into the middle of a loop": "500 is a multiple of the loop of 100.",
+        "a checkpoint is due in the middle of a loop": "500 is a multiple of the loop of 100.",
     },
     "healthy": {
-        "optimizer = tf.tpu.CrossShardOptimizer(momentum) if": "The wrapper is there, on a TPU only, as it should be. Who uses it?",
-        "in optimizer.compute_gradients(loss)": "The wrapper divides the loss by the number of cores here: that is its first half.",
+        "optimizer = tf.tpu.CrossShardOptimizer(momentum) if": (
+            "The optimizer is wrapped only on a TPU, as it should be. But which line uses the wrapper?"
+        ),
+        "in optimizer.compute_gradients(loss)": (
+            "Here, the wrapper divides the loss by the number of cores, which is the first half of its work."
+        ),
         "gradients.append((faster * gradient": "Doubling a gradient before the sum is as good as after it.",
         "save_checkpoints_steps=500": "500 is a multiple of the loop of 100.",
-        "eval_metrics=(metric_fn, [labels, logits])": "A function and its tensors: the host counts.",
-        'dataset.batch(params["batch_size"]': "A full batch of the size that TPUEstimator asks for.",
+        "eval_metrics=(metric_fn, [labels, logits])": (
+            "The spec lists a function and its tensors, so the host counts."
+        ),
+        'dataset.batch(params["batch_size"]': "This makes full batches of the size that TPUEstimator asks for.",
     },
     "faults": [
         {
@@ -73,7 +82,10 @@ WARD = {
             "right": "train_op = optimizer.apply_gradients(",
             "wrong": "train_op = momentum.apply_gradients(",
             "why": "each core updates its copy of the model with its own gradients",
-            "comment": "The wrapper sums the gradients in its apply_gradients, and this line calls that of the optimizer inside.",
+            "comment": (
+                "The wrapper sums the gradients in its own apply_gradients, but this line calls apply_gradients of "
+                "the inner optimizer."
+            ),
             "silent": True,
         },
     ],

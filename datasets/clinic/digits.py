@@ -79,9 +79,13 @@ WARD = {
     ),
     "healthy": {
         "net = tf.layers.dropout(": "Dropout follows `training`, which is True only in training.",
-        "rate = tf.train.exponential_decay(": "A schedule is a few ops on the global step, and a TPU has them.",
-        "dataset = dataset.shuffle(512).repeat()": "Shuffled before repeat: each epoch gives every example once.",
-        "from_tensor_slices((pictures, labels))": "The constants are small, 131 kB. A TPU's host can hold them.",
+        "rate = tf.train.exponential_decay(": (
+            "A schedule consists of a few ops on the global step, which a TPU supports."
+        ),
+        "dataset = dataset.shuffle(512).repeat()": (
+            "The data are shuffled before they are repeated, so each epoch gives every example once."
+        ),
+        "from_tensor_slices((pictures, labels))": "The constants are small (131 kB), and a TPU's host can hold them.",
     },
     "faults": [
         {
@@ -89,7 +93,7 @@ WARD = {
             "right": "def train_input_fn(params):",
             "wrong": "def train_input_fn():",
             "why": "TPUEstimator cannot tell this function how large a batch to make",
-            "comment": "TPUEstimator calls input_fn with params, and puts the batch size into it.",
+            "comment": "TPUEstimator passes the batch size to input_fn in params.",
         },
         {
             "rule": "TPU101",
@@ -105,7 +109,7 @@ WARD = {
             "wrong": "",
             "at": ("optimizer = tf.train.AdamOptimizer(rate)", "train_op = optimizer.minimize("),
             "why": "each core trains a model of its own, without a message",
-            "comment": "Nothing all-reduces the gradients: eight models drift apart, and a CPU cannot show it.",
+            "comment": "Nothing all-reduces the gradients, so eight models drift apart, which a CPU cannot show.",
             "silent": True,
         },
         {
@@ -117,16 +121,19 @@ WARD = {
             mode, loss=loss, eval_metric_ops=metric_fn(labels, logits)
         )""",
             "at": ("return tf.estimator.EstimatorSpec(",),
-            "why": "the metrics would be computed on the core, and they belong on the host",
-            "comment": "A metric is a variable on the host: the core sends tensors, and metric_fn counts there.",
+            "why": "the metrics would be computed on the core, but they belong on the host",
+            "comment": (
+                "A metric keeps its counts in variables on the host: the core sends tensors, and metric_fn counts "
+                "on the host."
+            ),
         },
         {
             "rule": "TPU206",
             "right": "    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)\n",
             "wrong": '    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)\n    tf.summary.scalar("loss", loss)\n',
             "at": ('tf.summary.scalar("loss", loss)',),
-            "why": "this has no effect on a TPU, and nobody says so",
-            "comment": "Summaries of model_fn are dropped. The loss is recorded by TPUEstimator itself.",
+            "why": "this has no effect on a TPU, but there is no message",
+            "comment": "TPUEstimator drops the summaries of model_fn, and records the loss itself.",
             "silent": True,
         },
         {
@@ -135,7 +142,7 @@ WARD = {
             "wrong": "",
             "at": ("train_batch_size=BATCH_SIZE,", "estimator = tf.estimator.tpu.TPUEstimator("),
             "why": "a size that TPUEstimator needs is missing",
-            "comment": "evaluate on a TPU needs eval_batch_size in the constructor.",
+            "comment": "On a TPU, evaluate needs an eval_batch_size in the constructor.",
         },
     ],
 }

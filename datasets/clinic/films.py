@@ -108,8 +108,8 @@ WARD = {
         "the optimizer has no TPU version",
     ),
     "healthy": {
-        "error + tf.add_n(tf.get_collection": "Regularisation is part of the loss on each core, as it should be.",
-        "tf.nn.embedding_lookup(": "A lookup is a Gather, and small tables live in the memory of each core.",
+        "error + tf.add_n(tf.get_collection": "Each core adds the regularisation to its loss, as it should.",
+        "tf.nn.embedding_lookup(": "A lookup is a Gather op, and the memory of each core holds small tables.",
         "def make_model_fn(": "TPUEstimator accepts any function with the right arguments.",
         '"off_by_one": tf.metrics.mean(': "metric_fn runs on the host.",
         "optimizer = tf.train.AdagradOptimizer(": "Any optimizer of TensorFlow 1 can be wrapped, and this one is.",
@@ -121,7 +121,10 @@ WARD = {
             "wrong": '        return tf.layers.dense(hidden, 1, name="stars")\n',
             "at": ("error = tf.reduce_mean(tf.square(", 'return tf.layers.dense(hidden, 1, name="stars")'),
             "why": "every prediction is compared with every label",
-            "comment": "[B, 1] minus [B] is [B, B]: the best answer to that is the mean of all labels.",
+            "comment": (
+                "[B, 1] minus [B] gives [B, B], and this loss is lowest if every prediction is the mean of all "
+                "labels."
+            ),
             "silent": True,
         },
         {
@@ -130,23 +133,29 @@ WARD = {
             "wrong": "64, drop_remainder=True)\n\n    return input_fn",
             "at": ("return dataset.batch(64",),
             "why": "the size of a batch does not follow what TPUEstimator asks for",
-            "comment": "With a fixed number the constructor's batch sizes mean nothing, and another topology fails.",
+            "comment": (
+                "With a fixed number, the batch sizes in the constructor have no effect, and the program fails on "
+                "other topologies."
+            ),
         },
         {
             "rule": "TPU211",
             "right": "            dataset = dataset.shuffle(count).repeat()\n",
             "wrong": "            dataset = dataset.shuffle(count).repeat(3)\n",
             "at": ("dataset = dataset.shuffle(count).repeat(3)", "return dataset.batch("),
-            "why": "the data end before a loop of steps does",
-            "comment": "24 batches, and a loop takes 100. Training on a TPU ends by steps, so repeat without end.",
+            "why": "the data run out before a loop of steps ends",
+            "comment": (
+                "The data give 24 batches, but a loop takes 100. On a TPU, the number of steps ends the training, "
+                "so repeat the data without end."
+            ),
         },
         {
             "rule": "TPU204",
             "right": 'predictions = {"stars": stars, "watch": tf.cast(stars > 3.5, tf.int32)}',
             "wrong": 'predictions = {"stars": stars, "watch": tf.cast(stars > 3.5, tf.int32)}\n            predictions["advice"] = tf.gather(["skip it", "watch it"], predictions["watch"])',
             "at": ('predictions["advice"] = tf.gather(',),
-            "why": "text is made where there are only numbers",
-            "comment": "A core has no strings. Predict a number, and put the words to it on the host.",
+            "why": "text is made on a core, which has only numbers",
+            "comment": "A core has no strings, so predict a number, and look up the words on the host.",
         },
         {
             "rule": "TPU117",
@@ -162,7 +171,9 @@ WARD = {
             "wrong": "iterations_per_loop=100, num_shards=4)",
             "at": ("tpu_config=tf.estimator.tpu.TPUConfig(",),
             "why": "a number of cores that this TPU does not have",
-            "comment": "A v2-8 has eight cores. Better to leave num_shards out: TPUEstimator asks the TPU.",
+            "comment": (
+                "A v2-8 has eight cores. It is better to leave num_shards out, since TPUEstimator asks the TPU."
+            ),
         },
     ],
 }

@@ -132,15 +132,17 @@ WARD = {
         "nearest-neighbour ops are missing on a TPU",
         "label smoothing is applied in evaluation too",
         "the shape of the batch is not known before the program runs",
-        "the schedule needs a Python number, and gets a tensor",
+        "the schedule needs a Python number, but gets a tensor",
     ),
     "healthy": {
         "optimizer = tf.tpu.CrossShardOptimizer(optimizer)": "It wraps the optimizer only on a TPU, as it should.",
-        "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape: a TPU supports it.",
+        "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape, so a TPU supports it.",
         '"top_2_accuracy": tf.metrics.mean(': "metric_fn runs on the host, which has in_top_k.",
         "self.names = np.array(": "The host may read strings. Only what preprocess returns goes to a TPU.",
-        "gs = gs[0]": "What comes from the cores has a first axis; this takes the value of the first.",
-        "label_smoothing=0.1": "The loss in evaluation is the smoothed one too. That is a choice, and the same on a CPU.",
+        "gs = gs[0]": "Each tensor from the cores has one entry per core, and this line takes the first entry.",
+        "label_smoothing=0.1": (
+            "The loss is smoothed in evaluation, too. That is a choice, and it has the same effect on a CPU."
+        ),
     },
     "faults": [
         {
@@ -149,14 +151,14 @@ WARD = {
             "wrong": 'return {"image": image, "name": name}, label',
             "at": ("dataset = dataset.map(self.preprocess",),
             "why": "strings cannot be sent to a TPU",
-            "comment": "The infeed accepts only numbers. Nobody needs the name in the model.",
+            "comment": "The infeed accepts only numbers, and the model does not need the name.",
         },
         {
             "rule": "TPU212",
             "right": "        if self.is_training:\n            image = tf.image.random_flip_left_right(image)\n",
             "wrong": "        image = tf.image.random_flip_left_right(image)\n",
-            "why": "evaluation sees other pictures each time",
-            "comment": "Augmentation belongs to training. Here two evaluations of one checkpoint differ.",
+            "why": "evaluation sees different pictures each time",
+            "comment": "Augmentation belongs only in training. Here, two evaluations of the same checkpoint differ.",
             "silent": True,
         },
         {
@@ -173,8 +175,8 @@ WARD = {
             "right": "        update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)\n        with tf.control_dependencies(update_ops):\n            train_op = optimizer.minimize(loss, global_step)\n",
             "wrong": "        train_op = optimizer.minimize(loss, global_step)\n",
             "at": ("inputs = tf.layers.batch_normalization(",),
-            "why": "averages that evaluation uses stay as they were at the start",
-            "comment": "The averages of batch normalisation are updated by UPDATE_OPS, and nothing runs them.",
+            "why": "averages that evaluation uses keep their initial values",
+            "comment": "UPDATE_OPS update the averages of batch normalisation, but nothing runs these ops.",
             "silent": True,
         },
         {
@@ -194,7 +196,10 @@ WARD = {
             "right": '        tf2_summary.scalar("loss", loss[0], step=gs)\n',
             "wrong": '        tf.summary.scalar("loss", loss[0])\n',
             "why": "the old kind of summary, which host_call does not support",
-            "comment": "host_call returns the ops of tf.summary of version 2, written within a file writer.",
+            "comment": (
+                "host_call has to write with the tf.summary of TensorFlow 2, within a file writer, and return its "
+                "ops."
+            ),
         },
     ],
 }

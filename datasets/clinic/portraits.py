@@ -125,10 +125,10 @@ WARD = {
         "labels are missing, and a TPU needs them",
     ),
     "healthy": {
-        "order = tf.argsort(": "A TPU has TopK, which argsort becomes.",
-        "reuse=tf.AUTO_REUSE": "Both calls of the discriminator are to use the same variables.",
+        "order = tf.argsort(": "TensorFlow turns argsort into TopK, which a TPU supports.",
+        "reuse=tf.AUTO_REUSE": "Both calls of the discriminator should use the same variables.",
         "def model_fn(features, labels": "labels are None here, and that is allowed.",
-        "return tf.layers.dense(hidden, 1": "A column made into a row: this is what prevents broadcasting.",
+        "return tf.layers.dense(hidden, 1": "This line turns a column into a row, which prevents broadcasting.",
     },
     "faults": [
         {
@@ -137,15 +137,18 @@ WARD = {
             "wrong": "    noise = tf.data.Dataset.from_tensor_slices(noise)\n",
             "at": ("noise = np.random.RandomState(4)", 'return tf.data.Dataset.zip({"noise"'),
             "why": "a feature is of a type that the infeed does not support",
-            "comment": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type that the infeed has; TPU120 lists them.",
+            "comment": (
+                "NumPy draws float64 numbers. Features must be float32, int32, bfloat16 or another type that the "
+                "infeed supports (rule TPU120 lists them)."
+            ),
         },
         {
             "rule": "TPU208",
             "right": "    window = tf.constant(window.astype(np.float32))\n    return pictures * window\n",
             "wrong": "    return tf.cast(tf.cast(pictures, tf.float64) * window, tf.float32)\n",
             "at": ("window = np.outer(", "return tf.cast(tf.cast(pictures"),
-            "why": "twice as many bits as the matrix unit and the vector unit have",
-            "comment": "A TPU emulates float64, slowly. NumPy's window is float64 unless it is cast.",
+            "why": "twice as many bits are used as the matrix unit and the vector unit support",
+            "comment": "A TPU emulates float64 slowly. The window from NumPy is float64 unless you cast it.",
             "silent": True,
         },
         {
@@ -154,7 +157,10 @@ WARD = {
             "wrong": "        d_optimizer = tf.tpu.CrossShardOptimizer(d_optimizer)\n",
             "at": ("g_optimizer = tf.train.AdamOptimizer(", "g_step = g_optimizer.minimize("),
             "why": "a part of the model differs between the cores after the first step",
-            "comment": "The generator's gradients are never all-reduced: eight generators, and one is saved.",
+            "comment": (
+                "The generator's gradients are never all-reduced, so there are eight different generators, and only "
+                "one is saved."
+            ),
             "silent": True,
         },
         {
@@ -178,8 +184,8 @@ WARD = {
     return edges, tf.gather(pictures, order)
 """,
             "at": ("order = tf.boolean_mask(", "return edges, tf.gather(pictures, order)", 'predictions = {"pictures": made', "return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=predictions)"),
-            "why": "how many predictions come out depends on their values",
-            "comment": "Predictions leave the core in a fixed shape. Send all of them, and choose on the host.",
+            "why": "how many predictions there are depends on their values",
+            "comment": "Predictions leave the core in a fixed shape, so send all of them, and choose on the host.",
         },
         {
             "rule": "TPU121",
@@ -191,8 +197,8 @@ WARD = {
     return tf.data.make_one_shot_iterator(dataset).get_next()
 """,
             "at": ("return tf.data.make_one_shot_iterator(dataset)", "def predict_input_fn"),
-            "why": "a dataset is needed here, and tensors are given",
-            "comment": "predict on a TPU accepts only a Dataset: it appends a signal that the data have ended.",
+            "why": "a dataset is needed here, but tensors are given",
+            "comment": "On a TPU, predict accepts only a Dataset, because it adds a signal that the data have ended.",
         },
     ],
 }

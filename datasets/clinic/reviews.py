@@ -104,18 +104,23 @@ def port():
 WARD = {
     "others": (
         "a Python loop cannot be compiled for a TPU",
-        "past the end of a review the padding changes the result",
+        "past the end of a review, the padding changes the result",
         "the gradients are not all-reduced over the cores",
         "precision cannot be computed on a TPU",
         "a generator cannot feed a TPU",
     ),
     "healthy": {
-        "for step in range(": "The loop is unrolled while the graph is built: 8 copies of the cell, of fixed shape.",
+        "for step in range(": (
+            "The loop is unrolled while the graph is built, which gives 8 copies of the cell with fixed shapes."
+        ),
         "state = tf.where(mask[:, step]": "tf.where with three arguments keeps the shape, and padding changes nothing.",
         '"precision": tf.metrics.precision(': "metric_fn runs on the host, which has every op.",
-        "from_generator(": "The generator runs on the host. That is slow, but it works where the host of the "
-        "TPU runs the program.",
-        "gradients = [tf.clip_by_norm(": "Each gradient is clipped by its own norm before the all-reduce: legal, and usual.",
+        "from_generator(": (
+            "The generator runs on the host. That is slow, but it works if the program runs on the host of the TPU."
+        ),
+        "gradients = [tf.clip_by_norm(": (
+            "Each gradient is clipped by its own norm before the all-reduce, which is allowed, and usual."
+        ),
         "return tf.gather(table, words)": "A TPU has Gather.",
     },
     "faults": [
@@ -131,7 +136,7 @@ WARD = {
             "right": "width = inputs.shape[-1]\n",
             "wrong": "width = inputs.shape[-1].value\n",
             "why": "this worked only in TensorFlow 1",
-            "comment": "A dimension is a Python number today, and has no .value.",
+            "comment": "With TensorFlow 2, a dimension is a Python number and has no .value.",
         },
         {
             "rule": "TPU202",
@@ -142,7 +147,7 @@ WARD = {
 """,
             "at": ("of_word = tf.lookup.StaticHashTable(", "pairs = tf.lookup"),
             "why": "a TPU does not have this op",
-            "comment": "Hash tables live on the host. Look up in input_fn, or gather from a constant.",
+            "comment": "Hash tables exist only on the host, so look up in input_fn, or gather from a constant.",
         },
         {
             "rule": "TPU223",
@@ -150,7 +155,7 @@ WARD = {
             "wrong": "        if self.keep_prob < 1.0:\n            state = tf.nn.dropout(",
             "at": ("if self.keep_prob < 1.0", "state = tf.nn.dropout("),
             "why": "evaluation draws random numbers in the model",
-            "comment": "Dropout belongs only in training. Here each evaluation gives another accuracy.",
+            "comment": "Dropout belongs only in training. Here, each evaluation gives a different accuracy.",
             "silent": True,
         },
         {
@@ -158,8 +163,8 @@ WARD = {
             "right": '    optimizer = tf.train.RMSPropOptimizer(params["learning_rate"])\n',
             "wrong": '    loss = tf.Print(loss, [tf.reduce_max(logits)], "largest logit: ")\n    optimizer = tf.train.RMSPropOptimizer(params["learning_rate"])\n',
             "at": ("loss = tf.Print(",),
-            "why": "printing needs the host, and this stands on a core",
-            "comment": "A core has no terminal. Take it out, or send the number through host_call.",
+            "why": "printing needs the host, but this line runs on a core",
+            "comment": "A core has no terminal, so remove the line, or send the number through host_call.",
         },
         {
             "rule": "TPU115",
@@ -167,7 +172,7 @@ WARD = {
             "wrong": 'tf.train.get_global_step())\n    hooks = [tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)]\n    return tf.estimator.tpu.TPUEstimatorSpec(\n        mode, loss=loss, train_op=train_op, training_hooks=hooks\n    )\n',
             "at": ("hooks = [", "mode, loss=loss, train_op=train_op, training_hooks=hooks"),
             "why": "a hook asks for a tensor that never leaves the core",
-            "comment": "Hooks run on the host between loops. TPUEstimator logs the loss by itself.",
+            "comment": "Hooks run on the host between loops, and TPUEstimator itself logs the loss.",
         },
     ],
 }

@@ -96,8 +96,8 @@ def missing(error: ImportError) -> str:
     if not isinstance(error, ModuleNotFoundError) or package not in _BY_EXTRAS.split():
         return str(error)
     return (
-        f"{package} is not installed. In a clone `make setup` brings it, or pip install '.[course,author]', "
-        "with cpu among them where TensorFlow is missing"
+        f"{package} is not installed. In a clone, run `make setup`, or pip install "
+        "'.[course,author]' (and add cpu to this list if TensorFlow is missing)"
     )
 
 

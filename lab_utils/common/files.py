@@ -129,7 +129,7 @@ def expanded(path: str | os.PathLike[str]) -> str:
     """
     text = os.path.expanduser(os.path.expandvars(os.fspath(path)))
     if text == "-":
-        raise ValueError("- stands for no file here: name one (./- if it is called so)")
+        raise ValueError("- does not mean a file here: name a file (./- if it has this name)")
     if _UNKNOWN.match(text) and not os.path.lexists(text):
         raise ValueError(f"{text}: no user, variable or bucket of that name is known here")
     return text
@@ -165,11 +165,12 @@ def output(kind: bytes) -> Callable[[str], Path]:
         writable = folder.is_dir() and os.access(path if special else folder, os.W_OK)
         if path.is_dir() or not writable:
             raise argparse.ArgumentTypeError(
-                f"{path} cannot be written: name a file in a folder that is there and can be written"
+                f"{path} cannot be written: name a file in a folder that exists and is writable"
             )
         if path.is_file() and not _begins_as(path, kind):
             raise argparse.ArgumentTypeError(
-                f"{path} is there, and no output of this command: name another file, or move that one away"
+                f"{path} exists, and was not written by this command: name another file, or move "
+                "that one away"
             )
         return path
 

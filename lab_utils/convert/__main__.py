@@ -16,17 +16,31 @@ Every flag that is not listed here goes to Beam and to its engine, such as --run
 share under the same paths; lab_utils/convert/engines.md has whole commands.
 """
 _REQUIRED = {
-    "train_csv": "rows path,label without a header; paths are absolute, relative to the CSV, or gs://...",
-    "eval_csv": "the same, for evaluation",
-    "labels_file": "one class a line; the first has id 1 in the records",
+    "train_csv": (
+        "rows path,label without a header; a path is absolute, relative to the CSV, or gs://..."
+    ),
+    "eval_csv": "the same for evaluation",
+    "labels_file": "one class per line; the first class has the id 1 in the records",
     "output_dir": "a new or empty folder, local or gs://...",
 }
 _NUMBERS = {
     "train_shards": (int, None, "number of training shards (default: one for about 1,000 rows)"),
-    "eval_shards": (int, None, "number of evaluation shards, likewise"),
-    "shorter_side": (int, None, "scale larger images down to this many pixels (default: none)"),
-    "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
-    "workers": (int, None, "images read and decoded at once (default: one for each core)"),
+    "eval_shards": (int, None, "number of evaluation shards (default: as for training)"),
+    "shorter_side": (
+        int,
+        None,
+        "scale larger images down to this number of pixels (default: do not scale)",
+    ),
+    "max_reject_share": (
+        float,
+        0.01,
+        "largest share of rows that may give no example (default 0.01)",
+    ),
+    "workers": (
+        int,
+        None,
+        "number of images to read and decode at once (default: one for each core)",
+    ),
 }
 
 
@@ -46,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace an earlier result; it stays until the new one is complete",
+        help="replace an earlier result, which stays until the new one is complete",
     )
     flags, beam_flags = parser.parse_known_args(arguments)
     start, since = time.perf_counter(), time.time()
@@ -66,12 +80,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _published(folder: str, since: float) -> str:
     """What an interrupted run has published: its manifest comes last, and some clearing up after it."""
     if files.is_remote(folder):
-        return f"where {folder} has a new {MANIFEST}, the result is whole"
+        return f"if {folder} has a new {MANIFEST}, the result is complete"
     try:
         new = Path(files.expanded(folder), MANIFEST).stat().st_mtime >= since
     except (OSError, ValueError):
         new = False
-    return "the new result is whole" if new else "no new result was published"
+    return "the new result is complete" if new else "no new result was published"
 
 
 if __name__ == "__main__":

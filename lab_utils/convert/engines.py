@@ -98,7 +98,7 @@ def find_engine(flags: list[str]) -> Engine:
         )
     engine = Engine(type(runner).__name__, runner, flags)
     if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
-        raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
+        raise ConversionError("--num_workers is a flag of Dataflow; on this machine, use --workers")
     return engine
 
 
@@ -189,7 +189,7 @@ def _cancel(job: Future[PipelineResult], end: Future[str], engine: str) -> None:
     try:
         job.result(0).cancel()
     except Exception as error:
-        tqdm.write(f"it may still run ({error!r}): look for it on {engine}'s page", file=sys.stderr)
+        tqdm.write(f"the job may still run ({error!r}): look at {engine}'s page", file=sys.stderr)
 
 
 def _watch(end: Future, rows: int, rows_written: Callable[[], int], interval: float) -> None:

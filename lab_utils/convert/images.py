@@ -129,8 +129,8 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         values = np.asarray(image)
         if 0 < values.max() < _BLACK:
             raise RejectError(
-                f"16 bits a pixel, and the largest value is {values.max():,} of 65,535, as in medical "
-                "images of 12 bits: it would be black. Scale its values to 65,535, and save it again"
+                f"16 bits per pixel, but the largest value is {values.max():,} of 65,535, as in medical "
+                "images of 12 bits, so it would be black. Scale its values up to 65,535, and save it again"
             )
         return Image.fromarray((values >> 8).astype(np.uint8)).convert("RGB")
     if "A" in image.getbands() or "transparency" in image.info:

@@ -65,7 +65,10 @@ def convert(  # noqa: PLR0913  each is a flag of the command
         if not valid:
             raise ConversionError(f"--{flag} must be {limits}")
     if any(map(files.is_remote, paths.values())):
-        print("note: a bucket without an answer is given up after two minutes", file=sys.stderr)
+        print(
+            "note: if a bucket does not answer, the conversion stops after two minutes",
+            file=sys.stderr,
+        )
     with quiet(), _bucket_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = rows.read_labels(paths["labels_file"])
@@ -106,7 +109,7 @@ def _paths(**paths: str | os.PathLike[str]) -> dict[str, str]:
     """Returns the paths by their flags, ~ replaced by the home folder; refuses what cannot be meant."""
     for flag, path in paths.items():
         if not os.fspath(path).strip() or "\0" in os.fspath(path):
-            raise ConversionError(f"--{flag} is empty, or holds a zero byte: give a path")
+            raise ConversionError(f"--{flag} is empty, or contains a zero byte: give a path")
     try:
         return {flag: files.expanded(path) for flag, path in paths.items()}
     except ValueError as error:
@@ -123,7 +126,7 @@ def _bucket_errors() -> Iterator[None]:
             raise
         message = " ".join(str(error).split())
         raise ConversionError(
-            f"a bucket did not answer as it should: {message[:400]}; nothing was published. Is its name "
-            "right, is this account allowed to use it (gcloud auth application-default login), is there a "
-            "network?"
+            f"a bucket did not answer as it should: {message[:400]}; nothing was published. Is the "
+            "name right, may this account use the bucket (gcloud auth application-default login), "
+            "and is there a network?"
         ) from None

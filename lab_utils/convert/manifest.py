@@ -98,8 +98,8 @@ def read_manifest(folder: str) -> Manifest:
     path = storage.join(folder, MANIFEST)
     if not storage.exists(path):
         raise ConversionError(
-            f"{folder} has no {MANIFEST}: the conversion did not finish or has not been run; "
-            "run python -m lab_utils.convert"
+            f"{folder} has no {MANIFEST}, because the conversion did not finish or has not been "
+            "run: run python -m lab_utils.convert"
         )
     with storage.open_to_read(path) as file:
         text = file.read()
@@ -116,7 +116,7 @@ def read_manifest(folder: str) -> Manifest:
         }
         for name, split in splits.items():
             if not set(split.per_class) <= set(labels):
-                raise ValueError(f"{name} counts classes that labels lacks")
+                raise ValueError(f"{name} counts classes that are not in labels")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConversionError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
@@ -174,10 +174,11 @@ def account(
             _write_rejects(path, rejects)
             _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
             raise ConversionError(
-                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example: more "
-                f"than --max_reject_share {max_reject_share:g} allows, or all. Repair or remove them, or "
-                f"allow more. The first is row {number} ({shortened(text)}): {printable(reason)}. All of "
-                f"them, with reasons: {path}"
+                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no "
+                f"example, which is more than --max_reject_share {max_reject_share:g} allows, or "
+                "all of them. Repair or remove these rows, or allow more. The first is row "
+                f"{number} ({shortened(text)}): {printable(reason)}. All rows with their reasons "
+                f"are in {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
     manifest = Manifest(output_dir, labels, counts, _versions(), shorter_side)

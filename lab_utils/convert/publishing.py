@@ -45,8 +45,9 @@ def check_output(folder: str, *, overwrite: bool) -> None:
     visible = sorted(name for name in names - leftovers if not name.startswith("."))
     if visible:
         raise ConversionError(
-            f"{folder} is not empty (it holds {', '.join(visible[:3])}{', ...' * (len(visible) > 3)}): "
-            "give another --output_dir, or --overwrite to replace an earlier result there"
+            f"{folder} is not empty (it holds "
+            f"{', '.join(visible[:3])}{', ...' * (len(visible) > 3)}): give another --output_dir, "
+            "or use --overwrite to replace an earlier result there"
         )
 
 

@@ -59,11 +59,11 @@ def read_labels(path: str) -> list[str]:
             raise ConversionError(f"{path}, line {number}: {error}") from None
         if label in lines:
             raise ConversionError(
-                f"{path}, line {number}: class {label!r} stands on line {lines[label]} already"
+                f"{path}, line {number}: class {label!r} is already on line {lines[label]}"
             )
         lines[label] = number
     if not lines:
-        raise ConversionError(f"{path} holds no classes; it must have one a line")
+        raise ConversionError(f"{path} contains no classes; it must have one class per line")
     return list(lines)
 
 
@@ -78,10 +78,10 @@ def parse_row(line: bytes, csv_path: str, classes: Collection[str]) -> Row:
         reader = csv.reader([text], strict=True, skipinitialspace=True)
         columns = [column.strip() for column in next(reader)]
     except csv.Error as error:
-        raise RejectError(f"not a row of a list: {error}; is a quote not closed?") from None
+        raise RejectError(f"not a row of a list: {error}; is a closing quote missing?") from None
     if len(columns) != 2:
         separator = next((sign for sign in ";\t|" if len(columns) == 1 and sign in text), "")
-        hint = f"; {separator!r} seems to separate them, where a comma should" * bool(separator)
+        hint = f"; they seem to be separated by {separator!r} instead of a comma" * bool(separator)
         raise RejectError(
             f"{counted(len(columns), 'column')} where 2 are expected: path,label{hint}"
         )
@@ -116,7 +116,7 @@ def _text(line: bytes) -> str:
         raise RejectError(_NOT_UTF8) from None
     if "\r" in text or "\0" in text:
         raise RejectError(
-            "a carriage return or a zero byte stands in this line: save the file as UTF-8 text whose "
-            "lines end in line feeds"
+            "there is a carriage return or a zero byte in this line: save the file as UTF-8 text "
+            "whose lines end in line feeds"
         )
     return text

@@ -20,12 +20,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     text = "download 3,670 photographs (218 MiB; CC BY 2.0)"
     download = commands.add_parser("flower_photos", help=text, description=text)
-    text = "use photographs of your own, in place; copies stay on one side of the split"
+    text = (
+        "use photographs of your own where they are; copies of one photograph stay on one side of "
+        "the split"
+    )
     folder = commands.add_parser("folder", help=text, description=text)
     text = "a folder with one sub-folder of photographs for each class"
     folder.add_argument("path", type=path_argument, help=text)
     for subparser in (download, folder):
-        text = "where the files go; made where it is missing"
+        text = "folder for the files, which is made if it is missing"
         subparser.add_argument("--output_dir", type=path_argument, required=True, help=text)
     args = parser.parse_args(argv)
     try:

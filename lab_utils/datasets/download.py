@@ -42,6 +42,6 @@ def download_flower_photos(to: str | os.PathLike[str], eval_fraction: float = 0.
     photos = from_folder(folder, to, eval_fraction)
     print(
         "Licensed CC BY 2.0: name the photographers wherever you show or share their photographs. "
-        f"They stand in {folder / 'LICENSE.txt'}"
+        f"Their names are in {folder / 'LICENSE.txt'}"
     )
     return photos

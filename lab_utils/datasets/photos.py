@@ -110,7 +110,8 @@ def from_folder(
     output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
     if output_dir.is_relative_to(folder):
         raise DatasetError(
-            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
+            f"{output_dir} is in the folder of photographs, which must not change: choose another "
+            "output_dir."
         )
     photographs = scan(folder)
     train, evaluation = split(photographs, eval_fraction)
@@ -125,8 +126,9 @@ def from_folder(
     for path, text in contents.items():
         if path.exists() and path.read_bytes() != text.encode():
             raise DatasetError(
-                f"{path} is there already and says something else (other photographs, or another "
-                "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
+                f"{path} exists already and has different contents (from other photographs, or "
+                "another eval_fraction). Nothing was overwritten: choose another output_dir, or "
+                "move this one away."
             )
     for path, text in contents.items():
         files.write(path, text)
@@ -157,8 +159,8 @@ def scan(folder: Path) -> list[Photo]:
         photographs += [Photo(path, label, file_sha256(path)) for path in usable]
         if usable and (not _fits_a_row(str(entry)) or entry.name != entry.name.strip()):
             raise DatasetError(
-                f"{str(entry)!r} cannot stand in a CSV row: rename it, in UTF-8, without line breaks or "
-                "outer spaces."
+                f"{str(entry)!r} cannot be written into a CSV row: rename it in UTF-8, without "
+                "line breaks or spaces at the ends."
             )
     if others:
         names = ", ".join(repr(str(path.relative_to(folder))) for path in sorted(others)[:5])
@@ -198,7 +200,7 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
     """
     if not 0 < eval_fraction < 1:
         raise DatasetError(
-            f"eval_fraction is {eval_fraction}; it should lie between 0 and 1, such as 0.2."
+            f"eval_fraction is {eval_fraction}, but it should be between 0 and 1, such as 0.2."
         )
     copies: dict[str, list[Photo]] = defaultdict(list)
     for photo in sorted(photographs, key=lambda photo: (photo.digest, photo.label, photo.path)):
@@ -219,14 +221,17 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
             train += group
             if len(labels) > 1:
                 places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
-                print(f"the same photograph in more than one class, only trained on: {places}")
+                print(
+                    "the same photograph is in more than one class, so it is used only for "
+                    f"training: {places}"
+                )
     for label, size in sizes.items():
         for side, use in ((train, "train on"), (evaluation, "evaluate with")):
             if not any(photo.label == label for photo in side):
                 raise DatasetError(
                     f"Class {label!r} leaves nothing to {use}: it has {counted(size, 'photograph')}, copies "
-                    f"included. Add different ones, change eval_fraction ({eval_fraction}), or move the "
-                    "class away."
+                    f"included. Add different photographs, change eval_fraction ({eval_fraction}), or move "
+                    "the class away."
                 )
     if repeated := len(photographs) - len(copies):
         print(f"{counted(repeated, 'file')} repeat another; copies stay on one side")

@@ -24,12 +24,13 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (estimator, input_fn)            a TPUEstimator; use_tpu may be False
     (model, dataset)                 a compiled Keras model and a tf.data dataset
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
-and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
+As a third value, it may return a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}.
 
-With --main a program needs no such function: its own main is run with the flags after "--", up to its
-training, which is judged and not done. All else that it does on its way, such as writing its files, is done.
+With --main, a program needs no such function: the dry run calls its own main with the flags after "--", and
+stops it at its training, which is judged but not done. Everything that the program does before that, such as
+writing files, is done.
 
-Flags that the module defines with absl have their defaults; FUNCTION may set them.
+If the module defines flags with absl, they have their default values, but FUNCTION may set them.
 
 examples:
     tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
@@ -38,9 +39,10 @@ examples:
     tpu-dry-run my_port.py:port --topology all --train_steps 10000 --prices prices.yaml
     tpu-dry-run my_port.py:port --topology v6e:2x4 --largest_batch
 
-What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
+The results of the compiler are cached in ~/.cache/lab_utils. (Set XDG_CACHE_HOME to move
+this folder. With --no_cache, the dry run does not use it.)
 
-exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
+exit status: 0 if ready, 1 if there are findings (errors or warnings), 2 if the port could not be judged
 """
 
 
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{flags.main or flags.target} ends itself: SystemExit: {end}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     if not (command.has_output() or flags.json or flags.html):
-        print("the report reaches nobody: the standard output is closed", file=sys.stderr)
+        print("the report cannot be shown: the standard output is closed", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     try:
         _show(report, flags)
@@ -89,26 +91,30 @@ def parser() -> argparse.ArgumentParser:
     flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
     flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
          "training; its flags follow --")  # fmt: skip
-    flag("--step", metavar="NAME", default="", help="the function of a JAX program to judge, where it trains "
-         "by several")  # fmt: skip
+    flag("--step", metavar="NAME", default="", help="the function to judge, if a JAX program trains with "
+         "several")  # fmt: skip
     flag("--topology", dest="topologies", action="append", metavar="NAME",
-         help="such as v5e:4x4 (default: v5e:2x4 for JAX and Keras on JAX, else v2:2x2); given several "
-         "times, or as `all`, the step is compiled for each, and a table compares them")  # fmt: skip
-    flag("--largest_batch", action="store_true", help="search for the largest batch a core that fits, and "
-         "do nothing else")  # fmt: skip
+         help="such as v5e:4x4 (default: v5e:2x4 for JAX and Keras on JAX, else v2:2x2). If it is given "
+         "several times, or as `all`, the step is compiled for each, and a table compares them")  # fmt: skip
+    flag("--largest_batch", action="store_true", help="only search for the largest batch per core that "
+         "fits")  # fmt: skip
     flag(
         "--train_steps",
         type=int,
         metavar="N",
-        help="steps of the whole training, for the table's hours",
+        help="number of steps of the whole training, from which the table computes hours",
     )
-    flag("--prices", metavar="FILE.yaml", help="prices of a chip for an hour, for the table: lines such as "
-         "`v5e: 1.20`, and `currency:`, `source:`")  # fmt: skip
+    flag("--prices", metavar="FILE.yaml", help="prices per chip and hour for the table: lines such as "
+         "`v5e: 1.20`, and lines `currency:` and `source:`")  # fmt: skip
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    flag("--numerics", action="store_true", help="run these steps with a TPU's matmuls, too")
-    flag("--limit", type=float, metavar="SECONDS", help="that the compiler may take for a program "
-         "(default: as long as it takes)")  # fmt: skip
+    flag(
+        "--numerics",
+        action="store_true",
+        help="run these steps also with the rounding of a TPU's matmuls",
+    )
+    flag("--limit", type=float, metavar="SECONDS", help="most time that the compiler may take for a program "
+         "(default: no limit)")  # fmt: skip
     flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
@@ -142,13 +148,13 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if not flags.target and not flags.main:
         command.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
     if flags.target and flags.main:
-        command.error(f"{flags.target}: with --main, the program's own flags follow after --")
+        command.error(f"{flags.target}: if you use --main, put the program's own flags after --")
     if flags.step and not flags.main:
         command.error(
-            f"--step {flags.step} names a function of a program: give the program with --main"
+            f"--step {flags.step} names a function of a program, so name the program with --main"
         )
     if flags.program and not flags.main:
-        command.error("flags after -- are a program's own: name it with --main FILE.py")
+        command.error("flags after -- belong to a program, so name the program with --main FILE.py")
     return flags
 
 
@@ -170,7 +176,7 @@ def _read_topologies(flags: argparse.Namespace) -> None:
     if several and flags.largest_batch:
         raise ValueError("--largest_batch searches on one topology")
     if (flags.train_steps or flags.prices) and not several:
-        raise ValueError("--train_steps and --prices belong to a table of several topologies")
+        raise ValueError("--train_steps and --prices are for a table, so name several topologies")
 
 
 def _stages(text: str) -> list[Stage]:
@@ -212,13 +218,18 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
         return _compared(flags, target, options)
     report = dry_run(target.subject, target.data, observed=target.observed, **options)
     if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
-        report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
+        report.not_checked.append(
+            "Keras 3: in this dry run, tf.keras was Keras 2 (the package tf-keras)."
+        )
     if names := old_numpy.used():
         report.not_checked.append(
-            f"NumPy 2: it has no {', '.join(names)}, which NumPy 1 had; here it stood in."
+            f"NumPy 2: it lacks {', '.join(names)}, which NumPy 1 had, so the dry run used "
+            "stand-ins."
         )
     if names := contrib.used():
-        report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
+        report.not_checked.append(
+            f"tf.contrib itself: the dry run used stand-ins for {', '.join(sorted(names))}."
+        )
     return report
 
 

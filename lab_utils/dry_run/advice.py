@@ -5,20 +5,21 @@ import re
 
 from lab_utils.common import loading
 
-_PLAIN = "Fix the error at the line named; it would stop the job on a TPU too."
+_PLAIN = "Fix the error at the named line. It would stop the job on a TPU, too."
 # What a message holds, and what to do then.
 _KNOWN: tuple[tuple[str, str], ...] = (
     (
         r"estimated size for TPUEstimatorSpec.predictions is too large",
-        "Lower predict_batch_size, or return fewer or smaller predictions: those of all cores go to the host "
-        "in one message, which may hold 2 GB.",
+        "Lower predict_batch_size, or return fewer or smaller predictions: the predictions of all "
+        "cores go to the host in one message, which may have at most 2 GB.",
     ),
     (
         r"`filenames` argument must contain `?tf.string`? elements. Got `?tf.float32"
         r"|requested dtype string for Tensor with dtype float32"
         r"|Input 'filenames?' of '\w+' Op has type float32 that does not match expected type of string",
-        "Look at the list of files: an empty list becomes a tensor of float32. Check the pattern or the "
-        "folder that it comes from, and raise an error of your own where no file is found (rule TPU233).",
+        "Look at the list of files, since an empty list becomes a tensor of float32. Check the "
+        "pattern or the folder that the list comes from, and let the program raise an error if it "
+        "finds no file (rule TPU233).",
     ),
     (
         r"'NoneType' object has no attribute 'training_chief_hooks'",
@@ -26,17 +27,18 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     ),
     (
         r"maximum_iterations was not passed",
-        "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N).",
+        "If the gradient of a loop is needed, give the loop a bound: tf.while_loop(..., "
+        "maximum_iterations=N).",
     ),
     (
         r"Triggering __jax_array__\(\) during abstractification",
-        "JAX takes arrays, and not the variables of Keras: hand over their values, as in "
+        "JAX accepts arrays, but not variables of Keras, so pass their values, as in "
         "[variable.value for variable in model.trainable_variables].",
     ),
     (
         r"'str' object has no attribute '_error_repr'",
-        "An op of another library, such as tf.shape, got what JAX traces: Keras computes with JAX here. "
-        "Write keras.ops and keras.random in its place within layers.",
+        "Here, Keras computes with JAX, but an op of another library, such as tf.shape, got a "
+        "traced array of JAX. In layers, use keras.ops and keras.random instead.",
     ),
 )
 _MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'")
@@ -72,7 +74,7 @@ def moved(message: str) -> str:
     inner = re.sub(r"^[\w.]*\b_api\.v\d\.?|^tensorflow$", "", module)
     homes = [f"tf.compat.v1.{inner}".rstrip("."), *_HOMES]
     home = next((home for home in homes if hasattr(_module(home), name)), "")
-    return f"Write {home}.{name}: the name is there." if home else ""
+    return f"Write {home}.{name}, where the name is now." if home else ""
 
 
 def _module(path: str) -> object:

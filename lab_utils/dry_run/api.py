@@ -111,7 +111,9 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
     with caching, process.limited(limit), ticking as say:
         carry_out(session, chosen_stages, say)
     if numerics and session.numerics is None:
-        session.not_checked.append("What numerics=True asks for: the steps were not run so.")
+        session.not_checked.append(
+            "The check that numerics=True asks for: the steps were not run with a TPU's rounding."
+        )
     report = Report(
         workload.name,
         topology,

@@ -36,8 +36,8 @@ _FINE = 8  # batches from here on are multiples of it
 _NEAR = 0.1  # the search ends where the next larger batch that does not fit is so near
 _OLD = ("v2", "v3")  # on which TPUEstimator is known to run
 _ABOUT_ESTIMATOR = (
-    "TPUEstimator is known to run on v2 and v3. On newer chips these are the figures of the same step in a "
-    "framework that drives them, such as JAX."
+    "TPUEstimator is known to run on v2 and v3. For newer chips, these are the figures of the "
+    "same step in a framework that supports them, such as JAX."
 )
 
 Say = Callable[[str], None]
@@ -153,8 +153,8 @@ def largest_batch(
     workload.observed = observed or Observed()
     if workload.backend == "JAX":
         raise ValueError(
-            "a JAX step brings its batch in its arguments: call compare_topologies with arguments of each "
-            "batch instead"
+            "a JAX step gets its batch as an argument: call compare_topologies with the arguments "
+            "for each batch instead"
         )
     trials: dict[int, Trial] = {}
     with _compiling_for(cache, progress, limit) as say:
@@ -278,7 +278,9 @@ def _why(compiled: Compiled) -> str:
     step = compiled.step
     if step.memory.needed is not None:
         limit = step.memory.available
-        return f"does not fit: it needs {memory(step.memory.used)} of {memory(limit.value)}"
+        return (
+            f"the step does not fit: it needs {memory(step.memory.used)} of {memory(limit.value)}"
+        )
     if not step.cost:
         return f"the TPU compiler refuses it: {first_line(compiled.refusal)}"
     return "" if step.cost.estimated_seconds else "the compiler estimates no cycles for this chip"

@@ -25,12 +25,12 @@ _OLD_NAMES = re.compile(
 _MESH = re.compile(r"No module named 'mesh_tensorflow\b")
 _OWN_ESTIMATOR = re.compile(rb"^class TPUEstimator\b", re.M)
 OWN_COPY = (
-    "is a copy of TPUEstimator, made for the TensorFlow of its time, and what its own code does on a TPU "
-    "cannot be judged here. Where the program imports it, import tf.compat.v1.estimator.tpu in its place "
-    "(with --contrib: tensorflow.contrib.tpu), which has the same names"
+    "is a copy of TPUEstimator for an old TensorFlow, and the dry run cannot judge what its code "
+    "does on a TPU. Where the program imports this copy, import tf.compat.v1.estimator.tpu "
+    "instead (with --contrib: tensorflow.contrib.tpu), which has the same names"
 )
 _OLD_KERAS = (
-    "; tensorflow.python.keras is an old Keras within TensorFlow: import from tensorflow.keras"
+    "; tensorflow.python.keras is an old Keras inside TensorFlow, so import from tensorflow.keras"
 )
 # Keras' download of a data set, and what sockets say.
 _OFFLINE = re.compile(r"URL fetch failure on|Name or service not known|failure in name resolution")
@@ -53,16 +53,18 @@ def reason(error: BaseException) -> str:
     if location := ADDRESS.search(text):
         return unreadable(location[0])
     if _OFFLINE.search(text):
-        return f"{text} (there is no way to that address from here; this says nothing of the port)"
+        return f"{text} (this machine cannot reach that address, which says nothing about the port)"
     if op := _NO_TPU.search(text):
         return (
-            f"the program's own session runs {op[1]}, which needs a TPU; the dry run judges a TPUEstimator, "
-            "a Keras model's fit, or a step as a function: hand over the function that tpu.rewrite gets"
+            f"the program's own session runs {op[1]}, which needs a TPU. The dry run judges a "
+            "TPUEstimator, the fit of a Keras model, or a step as a function, so pass it the "
+            "function that tpu.rewrite gets"
         )
     if _MESH.search(text):
         return (
-            f"{text}: Mesh TensorFlow lays a model over the cores by its own program, which the dry run does "
-            "not judge; a model on one core at a time, with TPUEstimator's data parallelism, it does"
+            f"{text}: Mesh TensorFlow splits a model over the cores with a program of its own, "
+            "which the dry run cannot judge. It can judge a model that fits on one core and uses "
+            "TPUEstimator's data parallelism"
         )
     if not isinstance(error, loading.LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
         return ""
@@ -87,4 +89,4 @@ def _own_copy(error: BaseException) -> str:
 
 def unreadable(location: str) -> str:
     """What is said of data at `location`."""
-    return f"the data lie at {location}, which this machine cannot read"
+    return f"the data are at {location}, which this machine cannot read"

@@ -158,7 +158,7 @@ class EstimatorFacts(Facts):
             raise Unavailable(self._why_not_built())
         if self._borrows and "mode" not in inspect.signature(self.input_fn).parameters:
             raise Unavailable("it got no input_fn of its own")
-        return self._called("called once more, input_fn raised")
+        return self._called("when it was called again, input_fn raised")
 
     @fact
     def batches(self) -> float | None:
@@ -169,12 +169,15 @@ class EstimatorFacts(Facts):
     def twice(self) -> Pipeline:
         """What input_fn makes of twice the global batch."""
         if not self._trace.global_batch:
-            raise Unavailable("the constructor got no batch size for it")
+            raise Unavailable("the constructor got no batch size for this mode")
         shapes = self.pipeline.shapes
-        larger = self._called("asked for twice the batch size, input_fn raised", times=2)
+        larger = self._called(
+            ("when it was asked for twice the batch size, input_fn raised"), times=2
+        )
         if len(larger.shapes) != len(shapes):
             raise Unavailable(
-                "asked for twice the batch size, input_fn gave another number of tensors"
+                "when it was asked for twice the batch size, input_fn gave a different number of "
+                "tensors"
             )
         return larger
 
@@ -251,7 +254,7 @@ class DatasetFacts(Facts):
     def dataset(self) -> tf.data.Dataset:
         """The dataset itself."""
         if self._dataset is None:
-            raise Unavailable("an example batch was given, and no input pipeline")
+            raise Unavailable("there is only an example batch, no input pipeline")
         return self._dataset
 
     @fact
@@ -313,7 +316,7 @@ class DatasetFacts(Facts):
             return data.Asked("an epoch of fit", steps, sure=True)
         epochs = fit.get("epochs") or 1
         again = fit.get("begins_again", False)
-        return data.Asked("fit, with all its epochs,", steps * epochs, sure=not again)
+        return data.Asked("fit, in all its epochs,", steps * epochs, sure=not again)
 
 
 class StepFacts(DatasetFacts):

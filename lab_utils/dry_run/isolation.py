@@ -40,8 +40,8 @@ def supervise(judge: Callable[[], int]) -> NoReturn:
     if ended_with[0]:
         sys.exit(ended_with[0] - 1)
     print(
-        f"The process in which the program was judged ended {_how(ended_by)}, before there was a report: no "
-        "verdict.",
+        f"The process in which the program was judged ended {_how(ended_by)} before there was a "
+        "report, so there is no verdict.",
         file=sys.stderr,
     )
     sys.exit(_NO_VERDICT)
@@ -50,7 +50,7 @@ def supervise(judge: Callable[[], int]) -> NoReturn:
 def _how(ended_by: int) -> str:
     if ended_by >= 0:
         return f"with status {ended_by}, as exit() of a C library ends it"
-    memory = ", mostly for want of memory" if ended_by == -signal.SIGKILL else ""
+    memory = ", most likely because memory ran out" if ended_by == -signal.SIGKILL else ""
     return f"by {signal.Signals(-ended_by).name}{memory}"
 
 

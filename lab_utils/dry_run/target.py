@@ -53,8 +53,8 @@ def load(target: str) -> Target:
     parts = [*result, {}][:3] if isinstance(result, tuple | list) else []
     if len(parts) < 3 or not isinstance(parts[2], Mapping):
         raise CannotJudge(
-            f"{function_name} must return (estimator, input_fn) or the like, perhaps with a dict of options, "
-            f"see --help; it returned {result!r:.200}"
+            f"{function_name} must return (estimator, input_fn) or another form that --help lists, "
+            f"and may add a dict of options, but it returned {result!r:.200}"
         )
     return Target(*parts)
 
@@ -75,11 +75,11 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8, step: str = "
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:
-        advice = "\n  The program's own flags follow after --"
+        advice = "\n  Put the program's own flags after --"
         raise _cannot_judge(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
     if calls.after:
-        print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
+        print(f"What it does after these calls is not judged: {calls.after}", file=sys.stderr)
     return of_recording(calls, name)
 
 
@@ -100,7 +100,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
         not_checked=list(calls.not_checked),
     )
     if calls.after:
-        observed.not_checked.append(f"What {name} does after that: {calls.after}.")
+        observed.not_checked.append(f"What {name} does after its recorded calls: {calls.after}.")
     observed.not_covered = calls.later_trainings
     if calls.step:
         return Target(calls.step.function, calls.step, {}, observed)
@@ -121,8 +121,8 @@ def of_recording(calls: "Recording", name: str) -> Target:
     )
     if not data:
         raise CannotJudge(
-            "it only exports a model, and the dry run judges a step on the cores. Should it train, evaluate "
-            "or predict with other flags, give them after `--`"
+            "it only exports a model, but the dry run judges a step on the cores. If the program "
+            "trains, evaluates or predicts with other flags, give them after `--`"
         )
     return Target(subject.estimator, data, options, observed)
 
@@ -161,7 +161,7 @@ def _program(name: str) -> Path | ModuleSpec:
         spec = None
     if not spec or not spec.has_location:
         raise CannotJudge(
-            f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
+            f"there is neither a file {path.absolute()} nor a module {name} below {Path.cwd()}"
         )
     return spec
 

@@ -187,7 +187,7 @@ class Workload(Protocol):
         labs: by the number of a rule's lab that of the lab which teaches it to those who write such programs.
     """
 
-    no_feed: str = "an example batch was given, and no input pipeline"
+    no_feed: str = "there is only an example batch, no input pipeline"
     name: str
     framework: str
     backend: str = "TensorFlow"

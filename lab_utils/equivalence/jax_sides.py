@@ -52,7 +52,7 @@ class JaxSide:
 
         for entry in filter(None, (port.trained, port.untrained)):
             if entry not in port.state:
-                raise ValueError(f"the state has {', '.join(port.state)}, and no entry {entry!r}")
+                raise ValueError(f"the state has {', '.join(port.state)}, but no entry {entry!r}")
         self._port, self._output = port, output
         self._jax = jax
         self._place = jax.tree.map(lambda leaf: getattr(leaf, "sharding", None), port.state)

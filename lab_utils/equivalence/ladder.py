@@ -95,7 +95,7 @@ def ladder(
     """
     batches = [tf.nest.map_structure(np.asarray, tuple(batch)) for batch in batches]
     if not batches:
-        raise ValueError("no batches: at least one (features, labels) is needed")
+        raise ValueError("no batches: the ladder needs at least one (features, labels)")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
     result = Ladder()
     theirs, ours = EstimatorSide(estimator, *batches[0], prediction), _side(model, output)
@@ -147,7 +147,10 @@ def _climb(
     random = {"the Estimator": theirs.random(), ours.name: ours.random(x, y)}
     if any(random.values()):
         who = "; ".join(f"{side} ({', '.join(ops)})" for side, ops in random.items() if ops)
-        says = f"a training step draws at random in {who}: switch dropout and augmentation off to compare"
+        says = (
+            f"a training step draws random numbers in {who}: switch dropout and augmentation off "
+            "to compare"
+        )
         yield Rung(RUNGS[2], False, says)
     equalise()
     before = theirs.variables(matched)
@@ -194,7 +197,7 @@ def _match(
         if len(left) != len(right):
             side, longer = (ours.name, right) if len(left) < len(right) else ("the Estimator", left)
             extra = longer[min(len(left), len(right)) :]
-            return {}, f"{side} alone has {', '.join(extra)} ({kind})"
+            return {}, f"only {side} has {', '.join(extra)} ({kind})"
         if set(left) == set(right):
             right = left
         matched |= dict(zip(left, right, strict=True))

@@ -80,9 +80,9 @@ class Replicas:
         start, *_, end = self.values
         look.show(
             figure,
-            f"Left, one weight over {steps} steps. The copies on {cores} cores start at {start[0]:.3f}, "
-            f"and end between {end.min():.3f} and {end.max():.3f}; with an all-reduce it ends at "
-            f"{self.joint_values[-1]:.3f} on all cores. Right, held-out {metric}: "
+            f"On the left is one weight over {steps} steps. The copies on {cores} cores start at "
+            f"{start[0]:.3f}, and end between {end.min():.3f} and {end.max():.3f}; with an all-reduce it "
+            f"ends at {self.joint_values[-1]:.3f} on all cores. On the right is the held-out {metric}: "
             f"{', '.join(f'{share:.0%}' for share in shares)} on cores 0 to {cores - 1}; {joint:.0%} with an "
             "all-reduce.",
         )

@@ -20,7 +20,7 @@ from lab_utils.convert import convert
 from lab_utils.flowers import settings, task
 
 CONFIG = Path(__file__).parent / "flowers.yaml"
-DRAWN = "The pictures are drawn by datasets/flowers/make: no photographs, nobody to credit."
+DRAWN = "The pictures are drawn by datasets/flowers/make, so there are no photographers to credit."
 
 
 def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str]:
@@ -30,7 +30,8 @@ def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str
     job = output_dir / re.sub(r"[^\w.-]+", "_", folder.resolve().name)  # part of globs later on
     if (job / "records").exists() and not (job / "csv" / "train.csv").exists():
         raise datasets.DatasetError(
-            f"{job} holds the results of other photographs: move it away, or give another --output_dir"
+            f"{job} holds results from other photographs: move it away, or give another "
+            "--output_dir"
         )
     photos = datasets.from_folder(folder, job / "csv")
     licence = folder / "LICENSE.txt"
@@ -99,7 +100,10 @@ def main() -> int:
         prog="python -m lab_utils.flowers",
         description="The whole flowers job: photographs, TFRecords, training with TPUEstimator, "
         "evaluation, export, predictions, and a page of pictures.",
-        epilog="Every other flag goes to the training: see python -m lab_utils.flowers.task --help.",
+        epilog=(
+            "All other flags are passed on to the training: see python -m lab_utils.flowers.task "
+            "--help."
+        ),
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -115,7 +119,7 @@ def main() -> int:
         "--max_reject_share",
         type=float,
         default=0.01,
-        help="share of the photographs that may be damaged: they are set aside (default: 0.01)",
+        help="largest share of damaged photographs, which are set aside (default: 0.01)",
     )
     arguments, flags = parser.parse_known_args()
     # A mistaken flag is refused before the work begins; the paths of the records come later.

@@ -53,8 +53,8 @@ def resume_point(model_dir: str) -> int:
         print(f"Checkpoint {paths[step]} is damaged ({problem}):\ngoing back to the one before.")
     if paths:
         raise RuntimeError(
-            f"No checkpoint in {model_dir} can be read. Move the folder away to start again, or put "
-            "back a good copy of the last model.ckpt files."
+            f"No checkpoint in {model_dir} can be read. To start again, move the folder away. To "
+            "continue, restore an undamaged copy of the last model.ckpt files."
         )
     return 0
 
@@ -78,8 +78,9 @@ def keep_labels(folder: str, labels: list[str]) -> str:
     earlier = text(path) or lines
     if earlier != lines:
         raise RuntimeError(
-            f"{folder} holds a training on other classes ({', '.join(earlier.splitlines())}; in the records "
-            f"{', '.join(labels)}): give another --output_dir, or the records that it was trained on"
+            f"{folder} holds a training with other classes ({', '.join(earlier.splitlines())}, but "
+            f"the records have {', '.join(labels)}): give another --output_dir, or the records "
+            "that this training used"
         )
     files.write(path, lines)
     return path

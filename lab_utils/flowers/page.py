@@ -107,9 +107,9 @@ def make(
     plots.save(curves(run_dir), output_dir / "learning_curves.png")
     text = jinja2.Template(_PAGE.read_text("utf-8"), autoescape=True).render(
         title="Flowers, from photographs to predictions",
-        summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
-        f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
-        f"name {1 / len(labels):.0%}.",
+        summary=f"After {counted(result['step'], 'step')}, the model names {result['accuracy']:.1%} of "
+        f"{counted(result['images'], 'held-out photograph')} correctly (measured here). A guess would "
+        f"be right for {1 / len(labels):.0%}.",
         facts=facts,
         credit=credit,
         text=look.TEXT,

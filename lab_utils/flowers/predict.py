@@ -44,7 +44,8 @@ class Model:
             self._loaded = tf.saved_model.load(str(saved_model))
         except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
             raise RuntimeError(
-                f"{saved_model} cannot be loaded ({plain(str(error))}): is it damaged? Export again"
+                f"{saved_model} cannot be loaded ({plain(str(error))}), so it may be damaged. "
+                "Export the model again"
             ) from error
         self._serve = self._loaded.signatures.get("serving_default")
         if not self._serve or not set(_OUTPUTS) <= set(self._serve.structured_outputs):
@@ -113,9 +114,9 @@ def labels(saved_model: Path) -> list[str]:
     try:
         return path.read_text("utf-8").splitlines()
     except OSError as error:
-        raise RuntimeError(f"{path}: {error.strerror}. Export again") from error
+        raise RuntimeError(f"{path}: {error.strerror}. Export the model again") from error
     except UnicodeDecodeError as error:
-        raise RuntimeError(f"{path} is not UTF-8. Export again") from error
+        raise RuntimeError(f"{path} is not UTF-8. Export the model again") from error
 
 
 def draw(
@@ -151,7 +152,7 @@ def main() -> int:
         description="Predict from image files with an exported model.",
     )
     parser.add_argument(
-        "--saved_model", type=files.path_argument, required=True, help="an export's own folder"
+        "--saved_model", type=files.path_argument, required=True, help="the folder of an export"
     )
     parser.add_argument(
         "--output",
@@ -183,7 +184,8 @@ def main() -> int:
     if names and predictions and len(names) != len(predictions[0].probabilities):
         classes = len(predictions[0].probabilities)
         print(
-            f"predict: the model has {classes} classes, and its labels.txt {len(names)}. Export again",
+            f"predict: the model has {classes} classes, but its labels.txt has {len(names)}. "
+            "Export the model again",
             file=sys.stderr,
         )
         return 1

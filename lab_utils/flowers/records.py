@@ -44,15 +44,15 @@ class Records:
         if not examples:
             splits = ", ".join(sorted({name.split("-")[0] + "-*" for name in shards}))
             raise ConversionError(
-                f"{pattern} matches no examples of the manifest beside it; there are {splits}"
+                f"{pattern} matches no examples of the manifest in its folder, which has {splits}"
             )
         for name in matching:
             path = storage.join(manifest.folder, name)
             size = storage.size(path) if storage.exists(path) else "no"
             if size != shards[name].bytes:
                 raise ConversionError(
-                    f"{path} has {size} bytes, not the {shards[name].bytes} of its manifest: copy it again, "
-                    "or convert again"
+                    f"{path} has {size} bytes, but its manifest says {shards[name].bytes}: copy it "
+                    "again, or convert again"
                 )
         paths = [storage.join(manifest.folder, name) for name in matching]
         return cls(paths, examples, manifest.labels)

@@ -167,7 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
         text = self.headers.get("Content-Length")
         if text is None:
             raise RequestError(
-                "The request has no Content-Length: send the body whole, as `curl -d @file` does.",
+                "The request has no Content-Length: send the whole body at once, as `curl -d "
+                "@file` does.",
                 411,
             )
         if not text.isdecimal() or len(text) > len(str(_LARGEST)) or int(text) > _LARGEST:

@@ -28,32 +28,44 @@ class Settings:
     train_data_path: str = _setting("", "glob of the training TFRecords, local or gs://")
     eval_data_path: str = _setting("", "glob of the evaluation TFRecords")
     output_dir: str = _setting(
-        "", "checkpoints, history, export; a run there goes on where it stopped"
+        "",
+        (
+            "folder for checkpoints, history and export; a run in an existing folder resumes "
+            "where it stopped"
+        ),
     )
-    train_steps: int = _setting(1000, "global steps in all, those of earlier runs counted in")
-    train_batch_size: int = _setting(32, "global batch, over all cores")
+    train_steps: int = _setting(
+        1000, "total number of global steps, including those of earlier runs"
+    )
+    train_batch_size: int = _setting(32, "global batch of all cores together")
     eval_batch_size: int = _setting(64, "global batch in evaluation")
-    eval_steps_between: int = _setting(200, "steps from one checkpoint and evaluation to the next")
-    learning_rate: float = _setting(0.05, "at its highest, for the given batch")
-    image_size: int = _setting(
-        128, "side of the model's square, in pixels: a multiple of 16 from 32 on"
+    eval_steps_between: int = _setting(
+        200, "number of steps from one checkpoint and evaluation to the next"
     )
-    iterations_per_loop: int = _setting(100, "steps of a TPU before it comes back to the host")
+    learning_rate: float = _setting(0.05, "highest learning rate, for the given batch")
+    image_size: int = _setting(
+        128, "side of the model's square input in pixels, a multiple of 16 and at least 32"
+    )
+    iterations_per_loop: int = _setting(
+        100, "number of steps of a TPU before it returns to the host"
+    )
     use_tpu: bool = _setting(False, "train on a TPU")
     tpu: str = _setting("local", "name or address of the TPU; 'local' on a TPU VM")
     project: str = _setting("", "Google Cloud project of the TPU")
     tpu_zone: str = _setting("", "zone of the TPU")
     use_bfloat16: bool = _setting(False, "compute in bfloat16; variables and export stay float32")
-    seed: int = _setting(0, "of initial weights, shuffling and augmentation")
+    seed: int = _setting(0, "seed of the initial weights, shuffling and augmentation")
 
     def __post_init__(self) -> None:
         for name in PATHS:
             if not getattr(self, name).strip():
-                raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
+                raise ValueError(
+                    f"{name} is not set: give --{name}, or set {name} in the YAML file"
+                )
         if set("*?[]") & set(self.output_dir):
             raise ValueError(
-                f"output_dir is {self.output_dir!r}: TensorFlow takes *, ?, [ and ] in a checkpoint's path "
-                "for patterns; choose a name without them"
+                f"output_dir is {self.output_dir!r}: TensorFlow reads *, ?, [ and ] in the path of "
+                "a checkpoint as a pattern, so choose a name without them"
             )
         for name in _COUNTS:
             if getattr(self, name) < 1:
@@ -72,7 +84,7 @@ class Settings:
 def _switch(text: str) -> bool:
     """For argparse's `type`: --use_tpu=True and --use_tpu=False, as absl's flags are written."""
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"it is True or False, not {text!r}")
+        raise argparse.ArgumentTypeError(f"it must be True or False, not {text!r}")
     return text.lower() == "true"
 
 
@@ -97,12 +109,15 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     """
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.flowers.task",
-        description="Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
-        "export it. Started again with the same output_dir, it goes on from the last checkpoint.",
+        description=(
+            "Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
+            "export it. If you start it again with the same output_dir, it resumes from the last "
+            "checkpoint."
+        ),
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--config", type=files.path_argument, help="YAML file of settings; a flag wins over it"
+        "--config", type=files.path_argument, help="YAML file of settings; a flag overrides it"
     )
     for setting in fields(Settings):
         options = {"type": setting.type, "metavar": setting.name.upper()}

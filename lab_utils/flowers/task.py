@@ -21,7 +21,7 @@ from lab_utils.flowers.settings import Settings, parse
 # What to do, and the words of TensorFlow's errors.
 _REMEDIES = {
     "convert again": ("corrupted record", "truncated record", "JPEG", "Example", "Feature:"),
-    "the output folder must be writable, with room": (
+    "the output folder must be writable and have enough room": (
         *("No space", "quota exceeded", "Read-only", "Permission denied", "File too large"),
         *("No such file", "is not a directory", "Not a directory"),
     ),
@@ -117,8 +117,8 @@ def inputs(settings: Settings) -> Inputs:
     train, evaluation = map(Records.find, (settings.train_data_path, settings.eval_data_path))
     if train.labels != evaluation.labels:
         raise ConversionError(
-            "the training records and those of the evaluation have different classes: "
-            f"{', '.join(train.labels)}; {', '.join(evaluation.labels)}"
+            "the records for training and for evaluation have different classes: "
+            f"{', '.join(train.labels)} and {', '.join(evaluation.labels)}"
         )
 
     def train_from(step: int) -> Callable:
@@ -158,9 +158,9 @@ def run(settings: Settings) -> dict[str, Any]:
             return _run(settings, data)
         except v1.train.NanLossDuringTrainingError:
             raise RuntimeError(
-                "the loss is not a number any more: train with a --learning_rate below "
-                f"{settings.learning_rate:g}. The same --output_dir goes on from its last checkpoint with "
-                "finite weights"
+                "the loss has become NaN: train with a --learning_rate below "
+                f"{settings.learning_rate:g}. With the same --output_dir, the job resumes from its "
+                "last checkpoint with finite weights"
             ) from None
 
 
@@ -239,7 +239,7 @@ def problem(error: Exception, output_dir: str) -> str:
                     return f"{plain(line)}: {remedy}"
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         reason = f"{error.strerror or error}: {error.filename}"
-        return f"{reason}. {output_dir} must be a folder that can be written, with room"
+        return f"{reason}. {output_dir} must be a writable folder with enough room"
     return str(error) if isinstance(error, RuntimeError | DatasetError) else ""
 
 
@@ -250,8 +250,8 @@ def prepare() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= limit < _ADDRESSES:  # TensorFlow would wait for ever, or abort in a thread of its own
         sys.exit(
-            f"{limit / 1e9:.1f} GB of memory are allowed here, and TensorFlow needs {_ADDRESSES / 1e9:.0f}: "
-            "raise the limit with `ulimit -v`"
+            f"{limit / 1e9:.1f} GB of memory are allowed here, but TensorFlow needs "
+            f"{_ADDRESSES / 1e9:.0f}: raise the limit with `ulimit -v`"
         )
     runtime.quiet()
     scratch.use_process_folder()  # what AutoGraph writes goes, too, where this is killed

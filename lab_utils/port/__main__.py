@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     sys.stdout.buffer.write(diff(old, new, path))
     sys.stdout.flush()
-    head = f"{len(todo)} left to do by hand:" if todo else "Nothing is left that this can see."
+    head = f"{len(todo)} left to do by hand:" if todo else "This tool sees nothing else to do."
     print(
         head,
         *(f"  {path}: line {line}: {message}" for line, message in todo),

@@ -68,7 +68,7 @@ class Forms:
         if not argument(call, "config", 2):
             arguments.insert(0, f"config={self._tpu('RunConfig')}({self._loops()})")
         program.insert_arguments(call, *arguments)
-        program.leave(call, "set the batch sizes: 1024, over all cores, stands there", "08")
+        program.leave(call, "set the batch sizes: the diff has 1024 for all cores together", "08")
         program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "12")
 
     def _wrap_optimizers(self) -> None:
@@ -101,7 +101,8 @@ class Forms:
                 program.leave(node, message, "02")
         if not optimizers:
             message = (
-                "no optimizer is seen in this file: the one of train_op needs CrossShardOptimizer"
+                "there is no optimizer in this file: wrap the optimizer of train_op in "
+                "CrossShardOptimizer"
             )
             for node in program.nodes:
                 if isinstance(node, ast.keyword) and node.arg == "train_op":
@@ -114,7 +115,9 @@ class Forms:
                 start = program.span(keyword)[0]
                 program.replace(start, start + len("eval_metric_ops"), "eval_metrics")
             elif keyword.arg in ("scaffold", "training_chief_hooks"):
-                message = f"TPUEstimatorSpec takes no {keyword.arg}: see scaffold_fn and hooks"
+                message = (
+                    f"TPUEstimatorSpec has no argument {keyword.arg}: see scaffold_fn and hooks"
+                )
                 program.leave(call, message, "15")
         metrics = argument(call, "eval_metric_ops", 4)
         if isinstance(metrics, ast.Name):
@@ -134,7 +137,10 @@ class Forms:
         values = metrics.values if isinstance(metrics, ast.Dict) else []
         paths = [program.tf_path(getattr(value, "func", value)) for value in values]
         if not values or not all(_METRIC.match(path) for path in paths):
-            message = "eval_metrics must be (metric_fn, tensors): the host builds the metrics by metric_fn"
+            message = (
+                "eval_metrics must be (metric_fn, tensors), since the host builds the metrics "
+                "with metric_fn"
+            )
             program.leave(call, message, "04")
             return
         names: dict[str, str] = {}

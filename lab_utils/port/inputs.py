@@ -73,7 +73,7 @@ class Inputs:
             program.replace(at, at, ", params" if names else "params")
         elif "params" not in names and not function.args.kwarg:
             name = getattr(function, "name", "a lambda")
-            message = f"{name} takes no params, where TPUEstimator puts the batch size"
+            message = f"{name} does not take params, in which TPUEstimator passes the batch size"
             return program.leave(function, message, "02")
         elif any(last_name(node) == "params" for node in ast.walk(function)):
             return  # it sees to its batches itself
@@ -98,7 +98,9 @@ class Inputs:
             and (size := argument(call, "batch_size", at[0]))
         ]
         for size in sizes:
-            message = f"batches of {self._program.code(size)}: those of a step are of {_BATCH_SIZE}"
+            message = (
+                f"batches of {self._program.code(size)}, but a step needs batches of {_BATCH_SIZE}"
+            )
             self._program.leave(size, message, "02")
             if len(sizes) == 1:
                 self._program.replace_node(size, _BATCH_SIZE)
@@ -110,7 +112,10 @@ class Inputs:
             return  # TPUEstimator fills up the last batch of predict
         if not (value := argument(call, "drop_remainder", drop_at)):
             self._program.insert_arguments(call, "drop_remainder=True")
-            message = "drop_remainder leaves out the last examples: an evaluation must pad them, of weight 0"
+            message = (
+                "drop_remainder leaves out the last examples: in evaluation, pad the last batch "
+                "with examples of weight 0"
+            )
             self._program.leave(call, message, "03")
         elif getattr(value, "value", None) is not True:
             message = f"drop_remainder={self._program.code(value)}: it must be True on a TPU"

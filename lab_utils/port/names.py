@@ -93,7 +93,10 @@ class Rename:
         else:
             place = f"{self._v1}.{place}"
         if head == "lab_utils":
-            message = f"tf.contrib.{path}: TensorFlow has it no more: copy {place}, which stands in for it"
+            message = (
+                f"tf.contrib.{path}: TensorFlow no longer has this name: copy {place}, which "
+                "replaces it"
+            )
             self._program.leave(node, message)
         self._program.replace_node(node, place)
 

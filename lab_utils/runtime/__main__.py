@@ -12,15 +12,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.runtime",
         description="Says where this runs and which accelerator is there.",
-        epilog="Exit status of --verify: 0, 1 if the step does not learn, 2 if it could not be run.",
+        epilog=(
+            "Exit status of --verify: 0 if the step learns, 1 if it does not, 2 if it could not "
+            "be run."
+        ),
     )
     add = parser.add_argument
-    add("--verify", action="store_true", help="train for a moment, and compare with the bound")
+    add(
+        "--verify",
+        action="store_true",
+        help="train for a moment, and compare the time of a step with its bound",
+    )
     text = "with --verify: JSON file to write, for a bug report"
     add("--output", type=files.output(files.JSON), help=text)
-    text = "with --verify: images a core (128 on a TPU, else 16)"
+    text = "with --verify: images per core (default: 128 on a TPU, else 16)"
     add("--batch", type=int, default=0, help=text)
-    add("--image_size", type=int, default=128, help="with --verify: in pixels (%(default)s)")
+    add(
+        "--image_size",
+        type=int,
+        default=128,
+        help="with --verify: size of the images in pixels (default: %(default)s)",
+    )
     arguments = parser.parse_args()
     if not arguments.verify:
         print(f"{runtime.detect()}.")
@@ -36,7 +48,7 @@ def main() -> int:
     print(verify.render(report))
     if arguments.output:
         files.write(arguments.output, json.dumps(report, indent=1) + "\n")
-        print(f"Written: {arguments.output}. It holds neither names nor paths.")
+        print(f"Written: {arguments.output}. The file contains no names and no paths.")
     return 2 if "error" in report else 0 if report["checks"]["the loss falls"] else 1
 
 

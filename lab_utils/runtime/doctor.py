@@ -87,7 +87,7 @@ def packages() -> Check:
             version, wanted = install.version(requirement.name), requirement.specifier
             has = f"is {version}, not {wanted}" if version else "is missing"
             wrong[f'"{requirement.name}{wanted}"'] = f"{requirement.name} {has}"
-    state = "; ".join(wrong.values()) or "all here, in versions that fit"
+    state = "; ".join(wrong.values()) or "all installed, in versions that fit"
     remedy = INSTALL if CHECKOUT else f"%pip install {' '.join(wrong)}"
     return Check(not wrong, "packages", state, remedy)
 
@@ -120,7 +120,7 @@ def tensorflow() -> Check:
 def tpu_compiler() -> Check:
     """libtpu can compile for a TPU that is not here. Linux on x86-64 alone has it."""
     if install.machine() != install.LIBTPU_MACHINE:
-        state = f"not made for {install.machine()}: the dry run traces and reads only"
+        state = f"not made for {install.machine()}: the dry run does only its stages trace and read"
         return Check(True, "TPU compiler", state)
     code = (
         "import os; from lab_utils import runtime;"
@@ -151,7 +151,9 @@ def disk() -> Check:
     except OSError as error:
         return Check(False, "disk", error.strerror or str(error), "change to a folder that exists")
     if not os.access(Path.cwd(), os.W_OK):
-        remedy = "the labs write below the working folder: start them where you may write"
+        remedy = (
+            "the labs write below the working folder: start them in a folder where you may write"
+        )
         return Check(False, "disk", "this folder cannot be written", remedy)
     remedy = f"the labs write up to {DISK:.0f} GiB below the working folder: make room"
     return Check(free >= DISK, "disk", f"{free:.1f} GiB free here", remedy)
@@ -165,7 +167,7 @@ def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
     demand, free = learners * LEARNER, places.free_memory() / 2**30
     at_once = f"{counted(learners, 'learner')} at work at once may take {demand:.0f}"
-    remedy = "teach in groups, or take a larger machine"
+    remedy = "teach in groups, or use a larger machine"
     return Check(free >= demand, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)
 
 
@@ -183,9 +185,16 @@ def read_only() -> Check:
     """Package and shared cache cannot be changed by whoever asks: what they hold is believed."""
     folders = [Path(__file__).parents[1], Path(os.environ.get(cache.SHARED, os.devnull))]
     open_ = [str(path) for path in folders if path.is_dir() and os.access(path, os.W_OK)]
-    state = f"{', '.join(open_)} can be written" if open_ else "neither package nor cache can be"
+    state = (
+        f"{', '.join(open_)} can be changed"
+        if open_
+        else "neither the package nor the cache can be changed"
+    )
     return Check(
-        not open_, "changed by this user", state, "ask as a learner; or chmod -R a+rX,go-w, as root"
+        not open_,
+        "changed by this user",
+        state,
+        "run this as a learner, or run chmod -R a+rX,go-w as root",
     )
 
 
@@ -203,7 +212,10 @@ def readable() -> Check:
     state = (
         f"other users cannot read {closed[0]}" if closed else "all users can read what they need"
     )
-    remedy = "make the environment with an interpreter for all, as /usr/bin/python3.11, in a folder for all"
+    remedy = (
+        "make the environment in a folder that all users can read, with an interpreter that all "
+        "can run, such as /usr/bin/python3.11"
+    )
     return Check(not closed, "other users", state, remedy)
 
 
@@ -217,7 +229,7 @@ def private_homes() -> Check:
     state = (
         f"{counted(len(open_), 'home')} open to all users: {open_[0]} ..." if open_ else "closed"
     )
-    return Check(not open_, "homes", state, "chmod 700 each, as root")
+    return Check(not open_, "homes", state, "run chmod 700 on each, as root")
 
 
 def examine(learners: int = 0) -> Iterator[Check]:
@@ -230,7 +242,7 @@ def examine(learners: int = 0) -> Iterator[Check]:
 def main(arguments: Sequence[str] = ()) -> int:
     """Runs the command line: one line where all is well, else one for each check; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m lab_utils doctor", description=__doc__)
-    text = "also: does this machine hold a class of N learners at once?"
+    text = "also check whether N learners can work on this machine at once"
     parser.add_argument("--class", dest="learners", type=int, metavar="N", help=text)
     learners = parser.parse_args(arguments).learners
     if learners is not None and learners < 1:
@@ -240,9 +252,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     if failed:
         print(*checks, f"\n{counted(failed, 'check')} failed: see what to do above.", sep="\n")
     else:
-        print(
-            f"All is in place. {'; '.join(f'{check.subject}: {check.state}' for check in checks)}."
-        )
+        states = "; ".join(f"{check.subject}: {check.state}" for check in checks)
+        print(f"Everything is in place. {states}.")
     return min(1, failed)
 
 

@@ -74,8 +74,8 @@ def prepare_tpu(framework: str = "") -> str:
         return f"{machine}: the code runs on the {machine.accelerator}."
     if pjrt and not installed:
         return (
-            f"{machine}; but tensorflow-tpu, the TensorFlow that can use it, is missing. JAX can use it "
-            f"(KERAS_BACKEND=jax); or install {ADVICE}."
+            f"{machine}, but tensorflow-tpu, the TensorFlow that can use it, is missing. Use JAX "
+            f"(KERAS_BACKEND=jax), or install {ADVICE}."
         )
     change = f"set {', '.join(missing)}" if missing else "nothing had to be set"
     return f"{machine}: {change} for {framework}."
@@ -99,7 +99,9 @@ def answers(address: str, seconds: float = ANSWER) -> None:
             raise OSError("an address is grpc://HOST:8470")
         socket.create_connection((where.hostname, where.port), seconds).close()
     except (OSError, ValueError) as error:  # ValueError: a port above 65535
-        raise RuntimeError(f"nothing answers at {address} within {seconds:g} s ({error})") from None
+        raise RuntimeError(
+            f"nothing answered at {address} within {seconds:g} s ({error})"
+        ) from None
 
 
 def _libtpu_path() -> dict[str, str]:
@@ -119,6 +121,6 @@ def _refuse_wrong_pair(installed: str) -> None:
     first, last = _PAIRS[installed]
     if not Version(first).release <= Version(libtpu).release[:3] <= Version(last).release:
         raise RuntimeError(
-            f"tensorflow-tpu {installed} goes with libtpu {first} to {last}; here is libtpu {libtpu}, and "
-            f"importing the two can end the process. Install {ADVICE}"
+            f"tensorflow-tpu {installed} needs libtpu {first} to {last}, but this is libtpu "
+            f"{libtpu}, and importing both can end the process. Install {ADVICE}"
         )

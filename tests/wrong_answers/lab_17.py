@@ -122,7 +122,7 @@ ANSWERS = {
         Mutant(" + POSITIONS", "", "outputs"),
         Mutant("* -10000.0", "* 0.0", "outputs differ"),
         Mutant("momentum=0.9", "momentum=0.0", "4. short run  DIFFERS"),
-        Mutant("use_bias=False, ", "", "Keras alone has key/bias"),
+        Mutant("use_bias=False, ", "", "only Keras has key/bias"),
         Wrong(
             _TWIN_CHANGED.format(
                 "keras.optimizers.SGD(0.02, 0.9), keras.losses.SparseCategoricalCrossentropy()"

@@ -23,11 +23,13 @@ TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
 
-_TOO_FEW = "Take a batch of {cores} examples, or a multiple, first: a step has fewer than there are cores. "
-_ALONE = "The step has no sharding, so it runs on one core of {topology}; {idle} stay idle."
+_TOO_FEW = (
+    "First, make the batch a multiple of {cores}: a step has fewer examples than there are cores. "
+)
+_ALONE = "The step has no sharding, so it runs on one core of {topology}, while {idle} stay idle."
 _WHOLE = (
-    "No array of the step is split over its mesh: each of the {cores} cores of {topology} takes the whole "
-    "batch and computes the same, so that the step takes as long as on one core."
+    "No array of the step is split over its mesh, so each of the {cores} cores of {topology} "
+    "computes the same from the whole batch, and the step takes as long as on one core."
 )
 
 
@@ -113,7 +115,10 @@ def _whole_state(compiled: Compiled) -> Iterator[Finding]:
         is_whole = held[id(split)] == split.bytes >= least
         if is_whole and counts and all(size % n for size in split.shape for n in counts):
             count = max(counts)
-            reason = f"none of its sizes is a multiple of {count}, into which the rest is split"
+            reason = (
+                f"none of its sizes is a multiple of {count}, which is the number of parts into "
+                "which the other arrays are split"
+            )
             yield _whole(split, reason, max(split.shape), count)
 
 
@@ -178,7 +183,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         largest = list(names)[:_MOST]
     batch, more = program.per_core_batch, {}
     if program.api in (Api.ESTIMATOR, Api.STRATEGY):
-        lower = f"Lower the batch of {batch} a core ({program.global_batch} in all). "
+        lower = f"Use a smaller batch than {batch} per core ({program.global_batch} in all). "
         more["lower"] = lower if batch > 8 else ""
     return finding(
         "TPU303",

@@ -109,7 +109,8 @@ def compiling(
     chip, cores = chips.parse(topology)
     if cores != program.cores:
         raise BadTopology(
-            f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
+            f"{topology} has {counted(cores, 'core')}, but the program was lowered for "
+            f"{program.cores}"
         )
     with compiler_answer(program, topology) as answer:
 

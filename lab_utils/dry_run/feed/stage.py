@@ -39,7 +39,7 @@ def carry_out(session: Session) -> str:
         if pipeline is None:
             raise Skip(session.workload.no_feed)
         try:
-            session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
+            session.say(f"reading batches, at most {elsewhere.BATCH_SECONDS} s for each")
             feed, idle, duration = measure(
                 pipeline, seconds=session.feed_seconds, batch_size=batch_size
             )
@@ -81,8 +81,8 @@ def required_rate(step: CompiledStep | None, topology: str) -> Figure:
     if time.value < LEAST_STEP_SECONDS:
         of = "estimated time" if cost.estimated_seconds else "roofline bound"
         raise Skip(
-            f"the {of} of {scaled(time.value, 's')} is less than what the host does for any step "
-            "(dispatch, infeed)."
+            f"the {of} of {scaled(time.value, 's')} is shorter than the time that the host needs "
+            "for any step (for dispatch and infeed)."
         )
     cores = min(chips.cores_per_host(topology), step.cores or chips.cores(topology))
     if rate is not None:

@@ -86,7 +86,7 @@ def given_to_fit(
     parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
-        raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
+        raise CannotJudge(f"fit gets a {type(x).__name__}, so pass it a tf.data.Dataset instead")
     whole = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
     examples = len(leaves[0])
     size = batch_size or (math.ceil(examples / steps_per_epoch) if steps_per_epoch else 32)
@@ -119,8 +119,8 @@ def uneven(batches: tf.data.Dataset, where: Place, cores: int) -> Finding | None
     if idle := cores - full - bool(rest):
         sizes.append(f"{idle} none")
     what = (
-        f"tf.distribute gives {', '.join(sizes)}, and the TPU pads all shares to the largest. The size of a "
-        "share is then not static, which some ops do not take"
+        f"tf.distribute gives {', '.join(sizes)}, and the TPU pads all shares to the largest one. "
+        "The size of a share is then not static, which some ops do not support"
     )
     return _indivisible(where, batch, cores, what, note=True)
 

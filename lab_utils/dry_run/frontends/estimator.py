@@ -32,7 +32,9 @@ class EstimatorWorkload(Workload):
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):
             kind = type(inputs.train).__name__
-            raise TypeError(f"a TPUEstimator comes with its input_fn, a function; this is a {kind}")
+            raise TypeError(
+                f"a TPUEstimator needs an input_fn, which is a function, but this is a {kind}"
+            )
         self.estimator, self.inputs = estimator, inputs
         model_fn = place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
@@ -140,8 +142,8 @@ class _StepGraph:
         width = settings.config.tpu_config.num_cores_per_replica or 1
         if width > 1:
             raise CannotLower(
-                f"a copy of the model takes {width} cores (num_cores_per_replica): how the TPU divides it "
-                "is not lowered here",
+                f"a copy of the model takes {width} cores (num_cores_per_replica), and the dry run "
+                "cannot lower a step that is divided in this way",
                 only_here=True,
             )
         key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}

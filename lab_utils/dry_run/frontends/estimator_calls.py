@@ -170,7 +170,7 @@ def note(
     calls.of_estimators.append(call)
     calls.on_call()
     if len(calls.calls) >= _MOST_CALLS:
-        raise Enough(f"it goes on after {_MOST_CALLS} calls")
+        raise Enough(f"it continues after {_MOST_CALLS} calls")
 
 
 def note_address(calls: Recording, address: Any) -> None:
@@ -202,9 +202,11 @@ def _stands_for(calls: Recording, subject: Any, other: Any, call: str) -> bool:
     )
     sentence = ""
     if on_host:
-        sentence = f"{call} of an Estimator with use_tpu=False: the host carries it out."
+        sentence = f"{call} of an Estimator with use_tpu=False: this runs on the host."
     elif repr(subject.params) != repr(other.params):
-        sentence = f"{call} with params of its own: those of the training stood in."
+        sentence = (
+            f"{call} with params of its own: the dry run used the params of the training instead."
+        )
     if sentence and sentence not in calls.not_checked:
         calls.not_checked.append(sentence)
     if not on_host:

@@ -18,11 +18,12 @@ from lab_utils.dry_run.frontends.scope import Scope
 Note = Callable[..., None]
 
 _TF_KERAS = (
-    "it uses tf.keras with KERAS_BACKEND={backend}: write `import keras` in place of tf.keras, which is "
-    "Keras 2 in the dry run"
+    "it uses tf.keras with KERAS_BACKEND={backend}, but tf.keras is Keras 2 in the dry run: write "
+    "`import keras` instead"
 )
 _OTHER_BACKEND = (
-    "it uses Keras on {backend} (KERAS_BACKEND): only Keras on TensorFlow and on JAX can be judged"
+    "it uses Keras on {backend} (KERAS_BACKEND), but only Keras on TensorFlow or on JAX can be "
+    "judged"
 )
 
 
@@ -104,8 +105,9 @@ def _strategies(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStac
 
 def _refuse(*arguments: Any, **options: Any) -> None:
     raise CannotJudge(
-        "it fits a Keras model with version 1 behaviour (--contrib, disable_v2_behavior), which has no "
-        "train_step: only version 2 behaviour can be judged; lab 10 shows such a program"
+        "it fits a Keras model with the behaviour of TensorFlow 1 (--contrib, "
+        "disable_v2_behavior), where a model has no train_step, so it cannot be judged. Lab 10 "
+        "shows a program that uses the behaviour of TensorFlow 2"
     )
 
 

@@ -53,7 +53,7 @@ _SIZED = (
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
 _SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
-_AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
+_AROUND = " If only the function around a jitted step reads values, hand over the jitted step."
 
 
 class NotJax(CannotLower):
@@ -117,7 +117,8 @@ class JaxWorkload(Workload):
         self.feed_place = Place(text="the batches")
         if self.recorded:
             self.no_feed = (
-                "the program's loop brings the batches, and it was stopped at its first steps"
+                "the batches come from the program's loop, which the dry run stopped at its first "
+                "steps"
             )
 
     @cached_property
@@ -246,20 +247,22 @@ class JaxWorkload(Workload):
     def _not_read(self) -> Iterator[str]:
         if self.recorded and not self.recorded.is_jitted:
             yield (
-                "How fast the program is: it calls jax.grad outside of jax.jit, so that a TPU runs one op "
-                "after another. The gradients were judged as if they were jitted: jit the whole step."
+                "How fast the program is: it calls jax.grad outside of jax.jit, so a TPU runs one "
+                "op after another. The gradients were judged as if they were jitted, so jit the "
+                "whole step."
             )
         if not self.state:
             yield (
-                "What becomes of the step's results: none of them takes the place of an argument, so that "
-                "an update outside of it was not judged. Jit the whole step; or say which arguments are "
-                "state, as in dry_run(step, arguments, state_argnums=0)."
+                "How the program uses the step's results: none of them replaces an argument, so "
+                "the dry run could not judge an update outside of the step. Jit the whole step, "
+                "or say which arguments are state, as in dry_run(step, arguments, "
+                "state_argnums=0)."
             )
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
         if batch is not None:
-            raise InputUnfit("a JAX step is judged with the batch of its example alone")
+            raise InputUnfit("a JAX step is judged only with the batch of its example")
         traced = self._traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
@@ -352,17 +355,17 @@ class JaxWorkload(Workload):
     def _left_out(self, jaxpr: Any) -> str:
         sentences = []
         if read_jaxpr.callbacks(jaxpr):
-            sentences.append("Calls of the host (TPU241) are left out of the compiled step.")
+            sentences.append("Calls to the host (TPU241): the compiled step leaves them out.")
         if kernels := read_jaxpr.silent_kernels(jaxpr, self.where):
             lines = ", ".join(kernel.position for kernel in kernels)
             sentences.append(
-                f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
-                "counts none, so the bound may be far too low."
+                f"The FLOPs of Pallas kernels ({lines}): the compiler counts no FLOPs of a "
+                "pallas_call without a cost_estimate, so the bound may be far too low."
             )
         if self._mapper(jaxpr):
             sentences.append(
-                "Whether the cores of a mapped step agree on integers and single numbers of its state: its "
-                "arrays are judged by TPU245 and TPU246."
+                "Whether the cores of a mapped step agree on integers and single numbers in its "
+                "state: TPU245 and TPU246 judge only its arrays."
             )
         return " ".join(sentences)
 
@@ -424,8 +427,9 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
     if len(set(alike.values())) > 1:
         found = ", ".join(f"{argument} ({size})" for argument, size in alike.items())
         raise InputUnfit(
-            f"which of its arguments is the batch cannot be told, as several have one first axis: {found}. "
-            "Say so, as in dry_run(step, arguments, batch_argnums=1)"
+            "the dry run cannot tell which argument is the batch, since several have the same "
+            f"first axis: {found}. Say which one it is, as in dry_run(step, arguments, "
+            "batch_argnums=1)"
         )
     return {number for argument in alike for number in groups[argument]}
 

@@ -38,8 +38,8 @@ def examples(step: Callable, data: Any) -> list[tuple]:
         call = (data,)
     if reason := _why_not(step, call):
         raise TypeError(
-            f"the step cannot be called with the example: {reason}. Give the arguments of one "
-            "call as a tuple, such as (state, batch); bind others with functools.partial"
+            f"the step cannot be called with the example: {reason}. Give the arguments of one call "
+            "as a tuple, such as (state, batch); bind all other arguments with functools.partial"
         )
     if not any(map(_is_stream, call)):
         return [jax.tree.map(_abstract, call)]

@@ -67,8 +67,8 @@ def comparison(
         traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
         if len(traced.jaxpr.jaxpr.invars) != len(numbers):  # as an optimizer that holds the model
             raise Incomparable(
-                "its whole batch would take more than this machine should give, and a smaller one "
-                "cannot be made, since two of its arguments share an object"
+                "its whole batch would take more memory than this machine can spare, and the dry "
+                "run cannot make a smaller batch, since two of its arguments share an object"
             )
     values = [leaves[n] for n in sorted(numbers, key=numbers.get)]
     has_values = not any(isinstance(value, jax.ShapeDtypeStruct) for value in values)
@@ -145,7 +145,7 @@ def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
     leaves = jax.tree.leaves(call)
     numbers = leaf_numbers(leaves, jaxpr.invars)
     if numbers is None:
-        raise Incomparable("which of its arguments are arrays could not be told")
+        raise Incomparable("the dry run could not tell which of its arguments are arrays")
     return leaves, numbers
 
 
@@ -172,7 +172,7 @@ def _smaller(
     share: int,
 ) -> list[Any]:
     if not examples or examples % share:
-        raise Incomparable("one step of it would take more than this machine should give")
+        raise Incomparable("one step would take more memory than this machine can spare")
     result = list(leaves)
     for leaf, number in numbers.items():
         value = leaves[leaf]
@@ -192,7 +192,7 @@ def _of_one_core(
 ) -> np.ndarray:
     """What one core takes in the place of all: all examples, and the state of the first."""
     if number not in splits:
-        raise Incomparable("its arguments are changed before jax.pmap takes them")
+        raise Incomparable("the program changes its arguments before jax.pmap gets them")
     if not mapped.mesh_axes(splits[number]):
         return value
     if _has_examples(value, number, roles, examples, axis=1):

@@ -129,8 +129,8 @@ class Steps:
             return next(iter(candidates), None)
         listed = "\n  ".join(map(str, candidates))
         raise CannotJudge(
-            f"it has {len(candidates)} steps that may be meant, and one is judged at a time. Name it with "
-            f"--step NAME:\n  {listed}"
+            f"it has {len(candidates)} steps that could be judged, but the dry run judges only "
+            f"one. Name that step with --step NAME:\n  {listed}"
         )
 
     def _by_name(self) -> Step:
@@ -139,7 +139,8 @@ class Steps:
                 return step
         names = ", ".join(dict.fromkeys(step.name for step in self.found)) or "none"
         raise CannotJudge(
-            f"it calls no function {self.named} that JAX made. Those that train are: {names}"
+            f"it calls no function {self.named} that jax.jit, jax.pmap or jax.grad made. The "
+            f"functions that train are: {names}"
         )
 
     def call(self, function: Any, args: tuple, kwargs: dict, *, is_jitted: bool) -> Any:

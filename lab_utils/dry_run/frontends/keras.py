@@ -19,8 +19,8 @@ class KerasWorkload(StepWorkload):
     def __init__(self, model: Any, dataset: Any) -> None:
         if not isinstance(dataset, tf.data.Dataset):
             raise TypeError(
-                "a Keras model comes with the tf.data dataset that fit is given; "
-                f"this is a {type(dataset).__name__}"
+                "a Keras model needs the tf.data dataset that fit gets, but this is a "
+                f"{type(dataset).__name__}"
             )
         if getattr(model, "optimizer", None) is None:
             raise TypeError(

@@ -34,7 +34,7 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.workload import Trace
 
 _NOT_READ = (
-    "Evaluation and prediction of the model, which are not compiled; and how the input pipeline is made, of "
+    "Evaluation and prediction with the model, which are not compiled, and the input pipeline, of "
     "which only the batches are read."
 )
 
@@ -76,7 +76,7 @@ class KerasJaxWorkload(JaxWorkload):
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError, LookupError) as error:
-            raise TypeError(f"fit does not take these data: {error}") from error
+            raise TypeError(f"fit does not accept these data: {error}") from error
 
     @property
     def _precision(self) -> str | None:
@@ -275,7 +275,7 @@ class KerasJaxWorkload(JaxWorkload):
 
     def _refusal(self, error: Exception) -> CannotLower:
         if self.model.run_eagerly or not self.model.jit_compile:  # TPU256
-            text = f"Keras runs this step op by op, and JAX cannot trace it as one: {error}"
+            text = f"Keras runs this step op by op, and JAX cannot trace it as a whole: {error}"
             where = place(error) or self.where
             return CannotLower(_OF_JAX.sub("", text), where=where, only_here=True)
         return self._of_program(error)

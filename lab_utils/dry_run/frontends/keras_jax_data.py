@@ -142,7 +142,7 @@ class FitData:
             InputUnfit: there is no batch.
         """
         if not self.first:
-            raise InputUnfit("the data of fit give no batch")
+            raise InputUnfit("the data that fit gets contain no batch")
         return size_of(self.first[0])
 
     def sizes(self) -> Iterator[int]:
@@ -153,7 +153,7 @@ class FitData:
         """
         yield from map(size_of, self)
         if hasattr(self.x, "__next__"):
-            raise Unavailable("the generator came to its end, and can be read once only")
+            raise Unavailable("the generator has ended, and it can be read only once")
 
     @cached_property
     def rest(self) -> int | None:

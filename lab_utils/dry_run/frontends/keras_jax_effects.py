@@ -37,7 +37,7 @@ def noted() -> Iterator[list[Finding]]:
         stack.enter_context(mock.patch.object(builtins, "print", printed))
         for module, name in ((np.random, "NumPy"), (random, "Python")):
             for function in _drawing(module):
-                what = f"draws random numbers of {name}"
+                what = f"draws random numbers with {name}"
                 real = getattr(module, function)
                 drawn = _calling(real, note, what, "all steps use the same numbers", "draws")
                 stack.enter_context(mock.patch.object(module, function, drawn))

@@ -40,7 +40,7 @@ class PlainEstimator(TypeError):
         self.where = model_fn and (argument(model_fn, self.kind, "") or place(model_fn))
         if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
             self.where = Place(text=f"the {self.kind} handed to the dry run")
-        super().__init__(f"{HOW}; this is of class {self.kind}")
+        super().__init__(f"{HOW}; but this object is of the class {self.kind}")
 
 
 def default_topology(subject: Any, data: Any) -> str:
@@ -71,7 +71,7 @@ def workload_of(
         if backend == "jax":
             return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
         if backend != "tensorflow":
-            raise TypeError(f"{HOW}; this Keras model runs on {backend}")
+            raise TypeError(f"{HOW}; but this Keras model runs on {backend}")
         return _of_tensorflow("keras").KerasWorkload(subject, data)
     if is_jax(subject, data):
         _require_jax()
@@ -82,7 +82,7 @@ def workload_of(
         return workload
     if callable(subject) and not isinstance(subject, type):
         return _of_tensorflow("function").FunctionWorkload(subject, data)
-    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+    raise TypeError(f"{HOW}; but this is a {type(subject).__name__}")
 
 
 def _estimator(subject: Any, inputs: Inputs) -> Workload | None:
@@ -113,7 +113,9 @@ def _of_tensorflow(frontend: str) -> Any:
         module = importlib.import_module(f"lab_utils.dry_run.frontends.{frontend}")
         from lab_utils.dry_run.private import tensorflow as _tensorflow
     except ImportError as error:
-        raise TypeError(f"{HOW}; this needs TensorFlow: {command.missing(error)}") from error
+        raise TypeError(
+            f"{HOW}; but this object needs TensorFlow: {command.missing(error)}"
+        ) from error
     _tensorflow.forget_conversions()
     return module
 

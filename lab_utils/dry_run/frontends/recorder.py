@@ -92,14 +92,14 @@ def record(
             if not (calls.calls or steps.found):
                 raise
             calls.after = (
-                "it failed, perhaps since those calls did nothing: "
-                f"{source.told(error)}\n  at {source.place(error)}"
+                f"it failed, perhaps because those calls did nothing: {source.told(error)}\n  at "
+                f"{source.place(error)}"
             )
     calls.note_steps(steps)
     if steps.cpu_at:
         calls.not_checked.append(
-            f"What it computes on: the program asks JAX for the CPU (at {steps.cpu_at.position}), and was "
-            "judged as if it asked for the TPU. Leave that line out on a TPU."
+            f"The device: the program asks JAX for the CPU (at {steps.cpu_at.position}), but was "
+            "judged as if it asked for the TPU. Remove that line on a TPU."
         )
     calls.traced_only = steps.within
     if calls.fit:
@@ -116,24 +116,25 @@ def _advice(calls: Recording, program: str) -> str:
     """What to do with a program that called nothing; `program`: the one that it starts, if any."""
     if program:
         return (
-            f"it starts {program}, and what trains there cannot be seen: give --main that program"
+            f"it starts {program}, and the dry run cannot see what trains there, so pass that "
+            "program to --main"
         )
     if calls.traced_only:
         return (
-            f"it takes gradients at {calls.traced_only.position} only within a function of JAX that no "
-            "jax.jit of the program compiles, such as jax.vmap or jax.lax.while_loop. Compile the whole "
-            "step with jax.jit, and call that"
+            f"it takes gradients at {calls.traced_only.position} only within a function of JAX "
+            "that no jax.jit of the program compiles, such as jax.vmap or jax.lax.while_loop. "
+            "Compile the whole step with jax.jit, and call the compiled function"
         )
     if calls.without_estimators:
         return calls.without_estimators
     if calls.imports_jax:
         return (
-            "it uses JAX, and it called no function of jax.jit, jax.pmap or jax.grad that trains. Compile "
-            "the whole step with jax.jit, or name its function with --step NAME if it is compiled; or write "
-            "a function that returns (step, (state, batch)), with arrays or their shapes, and name it as "
-            "FILE.py:function"
+            "it uses JAX, but it called no function of jax.jit, jax.pmap or jax.grad that trains. "
+            "Compile the whole step with jax.jit, or, if it is compiled already, name its "
+            "function with --step NAME. Or write a function that returns (step, (state, batch)), "
+            "with arrays or their shapes, and name it as FILE.py:function"
         )
-    return "give the flags that make it train after `--`"
+    return "after `--`, give the flags that make it train"
 
 
 def _jax_met(
@@ -147,11 +148,13 @@ def _jax_met(
     def end(step: jax_runs.Step) -> NoReturn:
         if step.new:  # a batch comes with each call
             calls.not_checked.append(
-                "A batch of another size in later calls, such as a shorter one at the end of an epoch: JAX "
-                "compiles the step again for it, and it must still divide by the cores that share it."
+                "A batch of a different size in later calls, such as a shorter one at the end of "
+                "an epoch: JAX compiles the step again for it, and the cores must be able to "
+                "share it evenly."
             )
         raise Enough(
-            f"it was stopped at {counted(len(step.calls), 'call')} of {step}, none of them carried out"
+            f"the dry run stopped it at {counted(len(step.calls), 'call')} of {step}, and did not "
+            "carry them out"
         )
 
     steps = jax_runs.Steps(end, fed=lambda: calls.on_call(), named=named)

@@ -44,9 +44,9 @@ def _strategy(
         where = source.place(python)
         if where in demonstrated:
             raise CannotJudge(
-                f"its training loop calls strategy.run at {caller().position}, with more than a batch of a "
-                "dataset that the strategy distributes: hand the step to dry_run(step, (features, labels)) "
-                "instead"
+                f"its training loop calls strategy.run at {caller().position}, and passes more "
+                "than a batch of a dataset that the strategy distributes: call dry_run(step, "
+                "(features, labels)) instead"
             )
         demonstrated.add(where)
         return python(*args, **kwargs)
@@ -77,9 +77,10 @@ def _strategy(
             if (stranger := _no_tensor((args, kwargs))) is not None:
                 raise CannotJudge(
                     f"strategy.run at {caller().position} is given an object of class "
-                    f"{type(stranger).__name__} among its arguments. TPUStrategy makes a tensor of each "
-                    "argument, and raises a TypeError for one that is none: let the step take this object "
-                    "from around it, as a global name or an attribute, and give it tensors only"
+                    f"{type(stranger).__name__} among its arguments. TPUStrategy turns each "
+                    "argument into a tensor, and raises a TypeError for an object that it cannot "
+                    "turn into one. Let the step use this object as a global name or an "
+                    "attribute, and pass only tensors as arguments"
                 )
             python = getattr(fn, "python_function", fn)
             dataset = next((data for data in distributed if _gives(data, args)), None)

@@ -83,7 +83,7 @@ def _grows(message: str) -> str:
     before, _, after = message.partition(") vs. (")
     pairs = zip(re.findall(_SHAPE, before), re.findall(_SHAPE, after), strict=False)
     changes = [f"{old} becomes {new}" for old, new in pairs if old != new]
-    return f"a loop changes the shape of its state from round to round: {some(changes)}"
+    return f"a loop changes the shape of its state from one iteration to the next: {some(changes)}"
 
 
 _SHAPE = r"\b[a-z]+\d*\[[\d,]*\]"

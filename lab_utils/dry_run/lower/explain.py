@@ -12,7 +12,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
 _SIZE_FROM_DATA = (
-    "The size that {op.type} is given must be a compile-time constant, and it is computed from data"
+    "The size that {op.type} gets must be a compile-time constant, but it is computed from data"
 )
 
 

@@ -129,7 +129,8 @@ def cut_host_work(graph_def: Any) -> None:
         unfit |= any(name.split(":")[0] in host for name in node.input)
     if unfit:
         raise CannotLower(
-            "outside_compilation whose results come back, or in a loop or a branch, is not lowered here",
+            "the dry run cannot lower outside_compilation in a loop or a branch, or if its "
+            "results come back to the TPU",
             only_here=True,
         )
 
@@ -155,7 +156,8 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> int:
         size = 0 if groups is None or not groups.size else int(groups.max()) + 1
         if cores == 1 < size:  # of many cores XLA says it; a single one is only lowered to compare
             raise CannotLower(
-                f"{op.type} is not lowered here: it names the cores 0 to {size - 1}, and this step has 1",
+                f"the dry run cannot lower {op.type} here: it names the cores 0 to {size - 1}, but "
+                "this step has only 1",
                 op_type=op.type,
                 where=place(op),
                 only_here=True,

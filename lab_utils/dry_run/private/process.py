@@ -71,7 +71,7 @@ class NoRoom(RuntimeError):
 _NO_ROOM = re.compile(
     r".*(?:RESOURCE_EXHAUSTED|\bMemoryError\b|bad_alloc|Cannot allocate memory|No space left on device).*"
 )
-_MAKE_ROOM = "close other programs, take a smaller batch, or leave this stage out (--stages)"
+_MAKE_ROOM = "close other programs, use a smaller batch, or leave this stage out (--stages)"
 
 
 def versions() -> dict[str, str]:
@@ -88,7 +88,7 @@ def newer_jax() -> str:
     installed = versions().get("jax", NEWEST_JAX)
     if _release(installed)[:2] <= _release(NEWEST_JAX)[:2]:
         return ""
-    return f"jax {installed} is newer than what the dry run was tried with, {_RANGE}"
+    return f"jax {installed} is newer than the versions that the dry run was tested with, {_RANGE}"
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -105,8 +105,9 @@ def require(*packages: str) -> None:
     installed, advice = versions().get("jax", NEWEST_JAX), _INSTALL
     if "libtpu" in missing and install.machine() != install.LIBTPU_MACHINE:
         advice = (
-            f"libtpu has wheels for {install.LIBTPU_MACHINE} alone, and this is {install.machine()}: "
-            "run this stage in Colab or on a Linux machine. The other stages work here."
+            f"libtpu has wheels only for {install.LIBTPU_MACHINE}, but this is "
+            f"{install.machine()}: run this stage in Colab or on a Linux machine. The other stages "
+            "work here."
         )
     if missing:
         raise Unavailable(f"{' and '.join(missing)} not installed. {advice}")
@@ -251,11 +252,11 @@ def _failure(code: int, output: str) -> Exception:
     """What became of a child that ended without a result."""
     if code == -signal.SIGKILL:
         return NoRoom(
-            f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
+            f"JAX's process was killed (signal 9), most likely because memory ran out: {_MAKE_ROOM}"
         )
     if no_room := _NO_ROOM.findall(output):
         reason = textwrap.shorten(no_room[-1], 50)
-        return NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
+        return NoRoom(f"there is not enough room here ({reason}): {_MAKE_ROOM}")
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     how += f" ({newer})" if (newer := newer_jax()) else ""
     return ChildFailed(f"the process that runs JAX {how}; it said last:\n{output}")

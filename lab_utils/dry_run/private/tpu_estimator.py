@@ -61,7 +61,7 @@ def settings(estimator: Any) -> Settings:
         TypeError: `estimator` is not a TPUEstimator.
     """
     if not isinstance(estimator, v1.estimator.tpu.TPUEstimator):
-        raise TypeError(f"a TPUEstimator is needed, and this is a {type(estimator).__name__}")
+        raise TypeError(f"a TPUEstimator is needed, but this is a {type(estimator).__name__}")
     context = estimator._ctx
     # TPUEstimator keeps the user's model_fn only in the closure of the one it wraps around it.
     closure = inspect.getclosurevars(estimator._model_fn).nonlocals

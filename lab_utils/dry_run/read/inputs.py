@@ -380,7 +380,9 @@ def not_repeated(
     if pipeline.last is None or _is_repeated(pipeline) or batches == 0 or enough_for_steps:
         return
     if any("Generator" in op.type for op in everywhere(pipeline.graph)):
-        raise Unavailable("the data come from a Python generator, which may go on for ever or not")
+        raise Unavailable(
+            "the data come from a Python generator, and nobody knows whether it ever ends"
+        )
     # Some call train once for each epoch, with as many steps as there are batches.
     enough_for_loop = batches is not None and isinstance(loop, int) and batches >= loop
     where = place_of_batches(pipeline, input_fn)
@@ -423,15 +425,15 @@ def remainder(batch: LastBatch | None, steps: int | None) -> Iterator[Finding]:
         return
     if number is None:
         raise Unavailable(
-            "nobody knows how many examples the files hold, and drop_remainder drops the last batch unless "
-            f"{batch.size} divides their number"
+            "the number of examples in the files is unknown, and drop_remainder drops the last "
+            f"batch unless {batch.size} divides that number"
         )
     whole = number // batch.size
     seen = whole if steps is None else min(whole, steps)
     if left := int(number - seen * batch.size):
-        what = "drop_remainder drops a last, shorter batch"
+        what = "drop_remainder drops a shorter last batch"
         if seen < whole:
-            what = f"{steps} steps of {batch.size} are asked for"
+            what = f"the program asks for {steps} steps of {batch.size} examples"
         yield finding("TPU225", batch.where, left=left, examples=int(number), what=what)
 
 
@@ -441,7 +443,7 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     if batch is None or batch.drops:  # what is mapped over batches has lost their size
         return
     rest = batch.rest()
-    last = f"the last batch, of {rest}" if rest else "a last, shorter batch"
+    last = f"the last batch, which has {rest} examples" if rest else "a shorter last batch"
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
@@ -473,7 +475,7 @@ def missing_files(graph: Any) -> list[tuple[str, Place]]:
         elif op.type == "MatchingFiles":
             patterns = tf.get_static_value(op.inputs[0])
             if patterns is not None and (unmet := _unmet(np.atleast_1d(patterns))):
-                missing.append((f"No file fits {unmet}", place(op)))
+                missing.append((f"No file matches {unmet}", place(op)))
     return missing
 
 
@@ -498,13 +500,13 @@ def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
     """
     hosts = cores // _tpu_estimator.CORES_PER_HOST
-    where = "One host can run it, if your program runs on that host."
+    where = "If the TPU has one host, and your program runs on that host, this works."
     if hosts > 1:
         where = f"A TPU with {cores} cores has {hosts} hosts."
     elif address:
         where = (
-            "Your program looks for its TPU at a grpc:// address: the TPU's host runs the input pipeline in "
-            "a process of its own."
+            "Your program connects to its TPU at a grpc:// address, so the TPU's host runs the "
+            "input pipeline in a different process."
         )
     for op in (op for graph in graphs for op in everywhere(graph)):
         if "PyFunc" in op.type:

@@ -112,7 +112,10 @@ def _wide(jaxpr: Any, where: Place) -> list[Finding]:
         gives = next((out.aval for out in equation.outvars if _is_wide(out.aval)), None)
         if gives is not None and not takes and not any(True for _ in inner(equation)):
             lines.setdefault(_tracing.place(equation) or where, str(gives.dtype))
-    return [finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in lines.items()]
+    return [
+        finding("TPU240", place, what=f"From this line on, the step computes in {dtype}")
+        for place, dtype in lines.items()
+    ]
 
 
 def _is_wide(aval: Any) -> bool:

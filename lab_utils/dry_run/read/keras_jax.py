@@ -24,15 +24,15 @@ def of_batches(data: Any, axis: str, mesh: Mapping[str, int], where: Place) -> I
     parts, batch, rest = mesh.get(axis, 1), data.size, data.rest
     if batch % parts:
         what = (
-            f"keras.distribution splits its first axis over the axis {axis!r} of the mesh, of size {parts}, "
-            "and JAX refuses a batch that does not divide"
+            f"keras.distribution splits each batch over the mesh axis {axis!r}, whose size is {parts}, "
+            "and JAX rejects a batch that cannot be split evenly"
         )
         suggestion = max(parts, round(batch / parts) * parts)
         yield finding("TPU106", where, batch=batch, cores=parts, what=what, suggestion=suggestion)
     elif rest and rest % parts:
         yield finding("TPU250", where, rest=rest, batch=batch, parts=parts)
     elif rest:
-        what = f"the last batch of an epoch has {rest} examples in place of {batch}"
+        what = f"the last batch of an epoch has {rest} examples instead of {batch}"
         calls = data.adapter.num_batches or "an epoch's"
         yield finding("TPU243", where, note=True, calls=calls, programs=2, what=what)
 
@@ -55,7 +55,9 @@ def of_layouts(
     if not unused:
         return
     result = (
-        "All variables are replicated" if len(unused) == len(patterns) else "So it is for these"
+        "All variables are replicated"
+        if len(unused) == len(patterns)
+        else "The variables that these patterns should match are replicated"
     )
     variables = [path for path in paths if not path.endswith("/output")]
     facts = {"patterns": some(map(repr, unused)), "result": result, "paths": some(variables)}

@@ -23,9 +23,10 @@ _EXCHANGES = re.compile(r"psum_scatter|reduce_scatter|ppermute|all_to_all")
 # What dropout and noise do to examples; a matmul with what is drawn is another matter, as weights are.
 _MEETS = ("add", "add_any", "sub", "mul", "div", "select_n")
 
-_TAKEN = "Evaluation and a checkpoint take those of one core only."
+_TAKEN = "But an evaluation or a checkpoint uses the values of only one core."
 _ROWS = (
-    "Each row holds those of one core's examples, and whoever takes one row leaves out the others."
+    "Each row describes the examples of one core, so code that uses a single row ignores the "
+    "other cores."
 )
 
 

@@ -42,7 +42,7 @@ def unsummed_gradients(
         yield finding(
             "TPU201",
             where,
-            message="With version 2 behaviour, none; with version 1: "
+            message="With the behaviour of TensorFlow 2, none; with that of TensorFlow 1: "
             "ValueError: CrossShardOptimizer must be used for model training on TPUs.",
             variables=names(variables) + inside,
         )

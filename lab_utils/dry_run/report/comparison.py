@@ -121,31 +121,34 @@ class Comparison:
         most = max(trial.batch for trial in self.trials if trial.seconds is not None)
         larger = any(trial.batch > most for trial in self.trials)
         tried = (
-            f"The largest batch that fits, of those compiled, is {most:g} a core."
+            f"Of the batches that were compiled, the largest one that fits is {most:g} per core."
             if larger
-            else f"The largest that was compiled, {most:g} a core, fits too."
+            else f"The largest batch that was compiled, {most:g} per core, fits too."
         )
         if unknown := [f"{trial.batch:g}" for trial in self.trials if not trial.is_judged]:
             which = " and ".join(unknown)
-            tried += f" Whether {which} a core fits is not known: the compiler gave no answer."
+            tried += (
+                f" Whether {which} per core fits is not known, because the compiler gave no answer."
+            )
         if self._are_short:
             return (
-                f"Every step is over in less than {scaled(LEAST_STEP_SECONDS, 's')}: what the host does for "
-                f"a step takes longer, so that the larger batch does more. {tried}"
+                f"Every step takes less than {scaled(LEAST_STEP_SECONDS, 's')}, but the work of "
+                "the host for a step takes longer, so a larger batch gives more examples per "
+                f"second. {tried}"
             )
         return (
-            f"A batch of {best.batch:g} a core has the most examples a second on {best.topology}: "
+            f"A batch of {best.batch:g} per core gives the most examples per second on {best.topology}: "
             f"{rounded(best.examples_per_second)} examples/s, as estimated. {tried}"
         )
 
     def _of_slices(self, best: Trial) -> str:
         if self._are_short:
             return (
-                f"Every step is over in less than {scaled(LEAST_STEP_SECONDS, 's')}: what the host does for "
-                "a step takes longer, so that the smallest slice is as good as any."
+                f"Every step takes less than {scaled(LEAST_STEP_SECONDS, 's')}, but the work of "
+                "the host for a step takes longer, so the smallest slice is as good as any other."
             )
         rate = rounded(best.examples_per_second)
-        text = f"{best.topology} has the most examples a second: {rate} examples/s, as estimated."
+        text = f"{best.topology} has the most examples per second: {rate} examples/s, as estimated."
         paid = [trial for trial in self.trials if trial.price and trial.examples_per_second]
         if paid:
             cheap = max(paid, key=lambda trial: trial.examples_per_second / trial.price)
@@ -202,8 +205,9 @@ class Comparison:
         if any(trial.is_short for trial in self.trials):
             least = scaled(LEAST_STEP_SECONDS, "s")
             texts.append(
-                f"Where a step takes less than {least}, what the host does for it (dispatch, infeed) takes "
-                "longer: no training reaches such a rate, and no hours are given."
+                f"If a step takes less than {least}, the work of the host for it (dispatch, "
+                "infeed) takes longer. No training reaches such a rate, so the table gives no "
+                "hours."
             )
         if self.best is not None:
             texts.append(f"Estimated times: {words.ESTIMATE_BASIS}")
@@ -306,6 +310,6 @@ def _without_hours(trials: list[Trial]) -> list[str]:
     if not names:
         return []
     return [
-        f"No hours for {', '.join(names)}: no training on it is among the published programs "
-        "with which the estimates were compared, so that nothing tells how far they are off."
+        f"No hours for {', '.join(names)}: none of the published programs with which the estimates "
+        "were compared is a training there, so nobody knows how far the estimates are off."
     ]

@@ -25,16 +25,17 @@ READY, FINDINGS, COULD_NOT_RUN = "ready", "findings", "could not run"
 EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 
 _SPEED = (
-    "Real speed: no TPU was used. Times are estimated from the compiler's schedule; bounds follow from "
-    "counted FLOP and bytes."
+    "Real speed: no TPU was used. Times are estimated from the compiler's schedule, and bounds "
+    "follow from counted FLOPs and bytes."
 )
 _NUMERICS = (
-    "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do "
-    "not. With numerics=True (--numerics) the steps are also run with this rounding."
+    "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16, but the virtual "
+    "cores here do not. With numerics=True (--numerics), the dry run also runs the steps with "
+    "this rounding."
 )
 _NUMERICS_LEFT = (
-    "Numerics on a TPU beyond matmuls and convolutions: its log, exp and division, and the order of its "
-    "sums, give other last digits."
+    "Numerics on a TPU beyond matmuls and convolutions: its log, exp and division, and the order "
+    "of its sums, give different last digits."
 )
 _INFEED = "Infeed, outfeed and outside compilation as they behave on a real TPU host."
 _NEVER_CHECKED = (

@@ -28,15 +28,15 @@ _MARKS = {
 }
 
 _LINES_BASIS = (
-    "The ten lines with the most estimated cycles, and their share of the time in which a core computes. "
-    "What the compiler fused counts to the line of the last op; it estimates no cycles of collectives and "
-    "copies."
+    "These are the ten lines with the most estimated cycles, and their share of the time in which "
+    "a core computes. If the compiler has fused ops, they count for the line of the last op. The "
+    "compiler estimates no cycles for collectives and copies."
 )
 ESTIMATE_BASIS = (
-    "The cycles of the compiled program's own schedule over the clock (derived from the "
-    "peak), and exchanges by their bytes over the published speed of the links, with a microsecond at least "
-    "for each hop from chip to chip. Nothing was measured on a TPU; waiting for input and for the host is "
-    "not in them."
+    "An estimated time is the number of cycles in the schedule of the compiled program, divided "
+    "by the clock rate (derived from the peak), plus the exchanges: their bytes divided by the "
+    "published speed of the links, with at least a microsecond for each hop from chip to chip. "
+    "Nothing was measured on a TPU, and waiting for input and for the host is not included."
 )
 
 
@@ -113,8 +113,8 @@ def exchange_sentence(step: CompiledStep) -> str:
     axes = "; ".join(str(axis) for axis in step.exchanges if axis.seconds)
     waits = f"{scaled(cost.exchange_seconds.value, 's')} of it" if cost.exchange_seconds else "none"
     return (
-        f"Its exchanges take {scaled(cost.link_seconds.value, 's')} on the links: {axes}. "
-        f"The core waits for {waits}, and computes during the rest."
+        f"Its exchanges take {scaled(cost.link_seconds.value, 's')} on the links: {axes}. The core "
+        f"waits for {waits}, and computes during the rest of this time."
     )
 
 
@@ -137,10 +137,10 @@ def _estimated_rate(step: CompiledStep, cores: int) -> str:
     """Examples a second at the estimate; for a step shorter than what the host does, why there are none."""
     if step.cost.estimated_seconds.value < LEAST_STEP_SECONDS:
         return (
-            "What the host does for a step (dispatch, infeed) takes longer, so that no examples per second "
-            "follow from it."
+            "The work of the host for a step (dispatch, infeed) takes longer, so no rate in "
+            "examples per second follows from this estimate."
         )
-    return f"At the estimate it does {_rates(step.cost.estimated_rate.value, step, cores)}."
+    return f"At this estimate, the rate is {_rates(step.cost.estimated_rate.value, step, cores)}."
 
 
 def _without_training(topology: str) -> str:
@@ -169,7 +169,7 @@ def _bound_beside(step: CompiledStep, report: Outcome) -> str:
     if step.cost.estimated_seconds.value > _FAR_APART * bound.seconds:
         own = memory(chips.parse(report.topology)[0].own_memory)
         why = (
-            f"arrays stay in the chip's own memory ({own} a core), so that little traffic reaches HBM"
+            f"arrays stay in the chip's own memory ({own} a core), so there is little HBM traffic"
             if step.on_chip
             else "most of its time goes to work that is neither matmuls nor HBM traffic"
         )
@@ -247,8 +247,8 @@ def shares_sentence() -> str:
         kinds.setdefault(row.kind, []).append(row.of_bound)
     ranges = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
     return (
-        f"Programs reached these shares of such bounds on real TPUs ({ranges}; "
-        "sources in tests/benchmarks/README.md); yours was not measured."
+        f"On real TPUs, programs reached these shares of such bounds: {ranges} (sources in "
+        "tests/benchmarks/README.md). Your program was not measured."
     )
 
 
@@ -287,7 +287,10 @@ def feed_sentence(report: Outcome) -> str:
         return sentence
     demand = feed.required.value
     by = ("about", "estimated time") if feed.required.kind is Kind.ESTIMATED else _AT_MOST
-    sentence += f" The cores of one host take {by[0]} {rounded(demand)} examples/s, by the {by[1]}"
+    sentence += (
+        f" The cores of one host take {by[0]} {rounded(demand)} examples/s, according to the "
+        f"{by[1]}"
+    )
     if demand <= rate:
         return sentence + ": it is fast enough."
     return sentence + (

@@ -26,8 +26,11 @@ SUM_RATIO = 1.6
 
 # What becomes of variables that differ between the cores by right.
 _SAVED = {
-    Api.ESTIMATOR: "TPUEstimator saves those of core 0.",
-    Api.STRATEGY: "tf.distribute joins such variables when it reads or saves them, by their aggregation.",
+    Api.ESTIMATOR: "TPUEstimator saves the values of core 0.",
+    Api.STRATEGY: (
+        "When tf.distribute reads or saves such variables, it combines them as their aggregation "
+        "says."
+    ),
 }
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
@@ -115,15 +118,15 @@ def look_at_losses(program: Program, result: VirtualRun) -> None:
             result.findings.append(_other_loss(program, number, a, b))
             return
         result.notes.append(
-            f"At step {number} the mean loss of the cores is {a:.6g}, and one core's {b:.6g}: "
-            "within what an average over each core's own number of examples makes."
+            f"At step {number}, the mean loss of the cores is {a:.6g}, and that of one core is {b:.6g}. "
+            "Such a difference can arise if each core averages over its own number of examples."
         )
         return
     off = abs(many[0] - one[0]) / max(abs(many[0]), abs(one[0]), 1e-30)
     if program.joined_statistics and off > SAME_VARIABLE:
         result.not_compared.append(
-            f"TPU403: {program.joined_statistics[0].position} averages variances over the cores, and leaves "
-            f"out how far their means are apart. With this batch it changes the loss by {off:.2%} only."
+            f"TPU403: {program.joined_statistics[0].position} averages variances over the cores, and "
+            f"ignores how much their means differ. With this batch, this changes the loss by only {off:.2%}."
         )
 
 
@@ -195,8 +198,8 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
     others = sorted(name for name in differing if not _is_trained(name, trainable))
     if others:
         result.notes.append(
-            f"{some(others)} differ between cores, "
-            f"as statistics of each core's own examples do. {_SAVED[program.api]}"
+            f"{some(others)} differ between cores, which is normal for statistics of each core's "
+            f"own examples. {_SAVED[program.api]}"
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
@@ -217,8 +220,8 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
         return
     if accumulator := _accumulator(program, trainable, after):
         result.notes.append(
-            f"No trained variable changed in {len(steps)} steps, but {accumulator} did, as where gradients "
-            "are gathered over more steps."
+            f"No trained variable changed in {len(steps)} steps, but {accumulator} did, so the "
+            "program may accumulate gradients over more steps."
         )
     else:
         trained = ((array.name, array.dtype) for array in program.inputs if array.trainable)

@@ -38,7 +38,7 @@ def rounding(
     """What is to be run; None, with the reason under NOT CHECKED, where nothing can be."""
     if not comparison.has_values:
         return _not_checked(
-            session, "the step has no examples of its own here, only shapes or equal numbers."
+            session, "the dry run got no real examples for the step, only shapes or equal numbers."
         )
     one, kept = _one_core(program, comparison)
     if refusal := numerics.refusal(one):

@@ -62,12 +62,13 @@ def _said(session: Session, comparison: Comparison) -> str:
         return f"updates compared with one core's{made_up}"
     if comparison.maps:
         session.not_checked.append(
-            "The update against one core's: the step is mapped over one device here. "
-            'jax.config.update("jax_num_cpu_devices", N) before JAX starts gives it N.'
+            "The update against one core's: here, the step is mapped over a single device. "
+            'To get N devices, call jax.config.update("jax_num_cpu_devices", N) before JAX starts.'
         )
         return "nothing to compare it with"
     return (
-        "on any number of cores it computes the same, as XLA splits it and nothing in it maps cores"
+        "it computes the same on any number of cores, since XLA splits the arrays and the step "
+        "does not map cores itself"
     )
 
 

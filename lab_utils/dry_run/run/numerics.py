@@ -38,7 +38,9 @@ def refusal(program: Program) -> str:
     """Why the steps cannot be compared with those of a TPU; "" where they can."""
     op = without_a_seed(program.hlo)
     return (
-        f"A TPU's rounding: each run of the step draws other random numbers ({op})." if op else ""
+        f"What a TPU's rounding does: each run of the step draws other random numbers ({op})."
+        if op
+        else ""
     )
 
 
@@ -80,17 +82,18 @@ def hurt(found: Numerics) -> str:
         noise = _BEYOND_NOISE * max(abs(a - b) for a, b in zip(other, losses, strict=True))
         first = abs(on_tpu[0] - losses[0])
         if first > max(_OTHER_LOSS * abs(losses[0]), noise):
-            return f"the loss of the first step is {on_tpu[0]:.6g}, and {losses[0]:.6g} in float32"
+            return f"the loss of the first step is {on_tpu[0]:.6g}, but {losses[0]:.6g} in float32"
         end, tpu_end = _end(losses), _end(on_tpu)
         falls = losses[0] - end
         short = tpu_end - end
         if falls > _FALLS * abs(losses[0]) and short > max(_LESS_THAN_HALF * falls, noise):
-            return f"the loss falls to {tpu_end:.6g}, and to {end:.6g} in float32"
+            return f"the loss falls to {tpu_end:.6g}, but to {end:.6g} in float32"
     if found.tpu_weights is not None and found.tpu_weights > max(
         _LESS_THAN_HALF, _BEYOND_NOISE * found.other_weights
     ):
         return (
-            f"the weights are {found.tpu_weights:.0%} of what they moved away from those of float32"
+            f"the final weights differ from those of float32 by {found.tpu_weights:.0%} of the "
+            "distance that they moved"
         )
     return ""
 
@@ -114,14 +117,15 @@ def tell(session: Session, found: Numerics, noise: str = ORDER) -> str:
 def _summary(found: Numerics, noise: str) -> str:
     if not found.losses and found.tpu_weights is None:
         return (
-            "Nothing shows what a TPU's matmuls do: the step returns no loss, and trains nothing."
+            "The effect of a TPU's matmuls cannot be seen, because the step neither returns a "
+            "loss nor trains anything."
         )
     on_tpu = [(found.tpu_loss, found.other_loss)] if found.losses else []
     on_tpu += [(found.tpu_weights, found.other_weights)] if found.tpu_weights is not None else []
     within = all(tpu <= other for tpu, other in on_tpu)
     return (
-        f"With a TPU's matmuls {_off(found, 0)}; with {noise} {_off(found, 1)}: the "
-        f"rounding is {'within' if within else 'beyond'} the steps' own noise."
+        f"With a TPU's matmuls, {_off(found, 0)}. With {noise}, {_off(found, 1)}. So the effect of "
+        f"the rounding is {'within' if within else 'beyond'} the steps' own noise."
     )
 
 
@@ -130,7 +134,9 @@ def _off(found: Numerics, which: int) -> str:
     weights = (found.tpu_weights, found.other_weights)[which]
     parts = [f"the loss is {rounded(100 * loss)} % off"] if found.losses else []
     if weights is not None:
-        parts.append(f"the weights {rounded(100 * weights)} % of what they moved")
+        parts.append(
+            f"the weights are off by {rounded(100 * weights)} % of the distance that they moved"
+        )
     return ", ".join(parts)
 
 

@@ -57,7 +57,8 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     beside, plan = leaves_room(program), affordable(program, steps)
     if plan is None:
         raise Skip(
-            "two virtual cores with one example each would take more than this machine should give"
+            "two virtual cores with one example each would take more memory than this machine can "
+            "spare"
         )
     many, one_core = _programs(session, program, plan)
     if plan != Plan(program.cores, program.per_core_batch, steps):
@@ -106,13 +107,13 @@ def _comparison(session: Session, program: Program) -> Comparison:
     cores = program.partition.cores
     if cores > MOST_VIRTUAL_CORES:
         raise Unavailable(
-            f"{counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that "
-            "this machine can run; a smaller --topology shows how the cores work together"
+            f"{counted(cores, 'core')} are more than the {MOST_VIRTUAL_CORES} that this machine "
+            "can run. A smaller --topology shows how the cores work together"
         )
     state = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
     flops = sum(matmul.flops for matmul in program.matmuls) * cores * session.steps * 2
     if 3 * state * cores > min(MOST_BYTES, places.free_memory() / 3):
-        raise Skip("its state would take more memory than this machine should give")
+        raise Skip("its state would take more memory than this machine can spare")
     share = 1
     while flops / share > MOST_FLOP:
         share *= 2
@@ -122,7 +123,8 @@ def _comparison(session: Session, program: Program) -> Comparison:
         raise Unavailable(first_line(error)) from error
     if share > 1:
         session.not_checked.append(
-            f"The whole batch: to spare this machine, the virtual cores took 1/{share} of it."
+            f"The whole batch: to save memory and time, the virtual cores used only 1/{share} of "
+            "it."
         )
     return comparison
 
@@ -131,7 +133,8 @@ def _train_program(session: Session) -> Program:
     """The train step. Raises Skip where a program was seen to train nothing."""
     if session.mode is not Mode.TRAIN:
         raise Skip(
-            f"the program trains nothing, and the cores of {session.mode.activity} do not meet"
+            f"the program trains nothing, and in {session.mode.activity}, the cores exchange "
+            "nothing"
         )
     return session.program()
 
@@ -151,8 +154,8 @@ def _take_back(
         if not _depends_on_cores(again):
             ran.findings[:] = [found for found in ran.findings if found.rule != "TPU403"]
             ran.not_compared.append(
-                f"TPU403, unless {reading.what}: the step then agrees with that of one core, and the program "
-                "is right for this number only."
+                f"TPU403, under the assumption that {reading.what}: the step then agrees with that "
+                "of one core, so the program is right for this number only."
             )
             return
 
@@ -177,7 +180,9 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
             many = many or workload.lower(plan.cores, batch=batch)
             one = workload.lower(1, batch=batch)
     except CannotLower as error:
-        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
+        session.not_checked.append(
+            f"How the loss compares with that of one core: {first_line(error)}."
+        )
     try:
         many = many or workload.lower(plan.cores, batch=batch)
     except CannotLower as error:

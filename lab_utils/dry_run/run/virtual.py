@@ -55,7 +55,7 @@ def running(
         return
     if len(epochs) > 1:
         ends = counted(len(epochs[0]), "batch")
-        result.notes.append(f"The data end after {ends}, and were read again.")
+        result.notes.append(f"The data end after {ends}, so they were read again.")
     findings.look_at_batches(program, epochs, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches), *_beside(program, one_core, whole)]
@@ -100,12 +100,12 @@ def look_at_rounding(
     """TPU409 where a TPU's rounding hurts, at the line that does it; else why no line is known is noted."""
     if not (what := numerics.hurt(found)):
         return []
-    say("looking for the line whose rounding does it")
+    say("looking for the line whose rounding makes the difference")
     try:
         line = _culprit(program, batches, found)
     except (NoRoom, ChildFailed) as error:
         reason = process.exception_line(error) if isinstance(error, ChildFailed) else str(error)
-        not_compared.append(f"Which line's rounding does it: {reason}")
+        not_compared.append(f"Which line's rounding makes the difference: {reason}")
         line = NOWHERE
     return [numerics.finding_of(what, program, line, noise)]
 
@@ -180,8 +180,9 @@ def _joined_batches(
         return []
     if program.batch_statistics:
         result.not_compared.append(
-            "The loss was compared with one core's roughly, for a sum where a mean belongs: each core "
-            f"takes statistics over its own share of the batch ({program.batch_statistics[0]})."
+            "Small differences between the loss and that of one core: each core computes "
+            "statistics of its own share of the batch, so only large differences, as between a "
+            f"sum and a mean, can be found ({program.batch_statistics[0]})."
         )
     if one_core is None:
         return []
@@ -191,7 +192,7 @@ def _joined_batches(
         for batch in batches
     ]
     if any(array is None for batch in whole_batches for array in batch):
-        result.not_compared.append("Not compared with one core: its input has other shapes.")
+        result.not_compared.append("Not compared with one core: its input has different shapes.")
         return []
     return whole_batches
 

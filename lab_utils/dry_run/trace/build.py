@@ -43,7 +43,7 @@ def trace(
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
         if calls and mode not in calls:
-            left_out.append(f"Mode {mode}: the program was not seen to call it.")
+            left_out.append(f"Mode {mode}: the dry run did not see the program use it.")
             continue
         result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
@@ -57,8 +57,8 @@ def trace(
             traces.append(result)
         elif result.error is not None:
             left_out.append(
-                f"Mode {mode}: it got no input_fn, and with the training one its graph could not be built: "
-                f"{in_words(result.error)}"
+                f"Mode {mode}: it got no input_fn, and its graph could not be built with the "
+                f"input_fn of training:  {in_words(result.error)}"
             )
     if inputs.serving is not None:
         serving = Trace(Mode.SERVING, cores, None)

@@ -191,8 +191,8 @@ def _global_batch(trace: Trace, text: str) -> str:
     if not pairs or trace.global_batch not in sizes or not _MISFIT.search(text):
         return ""
     return (
-        f". {trace.global_batch} is the global batch: model_fn gets a core's share of it, {share} examples; "
-        'take the size from the features\' shape, or from params["batch_size"]'
+        f". {trace.global_batch} is the global batch, but model_fn gets a core's share, {share} examples. "
+        'Take the size from the shape of the features, or from params["batch_size"]'
     )
 
 

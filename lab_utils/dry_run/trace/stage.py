@@ -24,7 +24,8 @@ def carry_out(session: Session) -> str:
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(
-                f"Mode {trace.mode} with an input_fn of its own: the training one stood in for it."
+                f"Mode {trace.mode} with an input_fn of its own: the dry run used the input_fn of "
+                "training instead."
             )
         if trace.mode is session.mode and trace.error is not None and (why := reason(trace.error)):
             raise Unavailable(why + at(trace.error))

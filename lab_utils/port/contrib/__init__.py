@@ -219,7 +219,7 @@ def _whole(name: str) -> Any:
     if name.startswith(("tensorflow.python", "tensorflow.core")):
         return importlib.import_module(name)
     if name.startswith("tensorflow.examples"):
-        raise Gone(f"{name} left TensorFlow with 2.0: tf.keras.datasets has its data")
+        raise Gone(f"{name} left TensorFlow with version 2.0: tf.keras.datasets has its data")
     if name.startswith("tensorflow.contrib."):
         name = f"tensorflow.contrib.{names.of_module(name.removeprefix('tensorflow.contrib.'))}"
     module: Any = _VERSION_1

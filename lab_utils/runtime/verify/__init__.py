@@ -39,7 +39,7 @@ def verify(batch: int = 0, image_size: int = 128) -> dict[str, Any]:
         ValueError: `image_size` is not a multiple of 32, or `batch` is below 0.
     """
     if image_size < 32 or image_size % 32 or batch < 0:
-        raise ValueError("image_size must be a multiple of 32, and batch not below 0")
+        raise ValueError("image_size must be a multiple of 32, and batch must be at least 0")
     print(runtime.prepare_tpu("jax"), flush=True)
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
     machine = runtime.detect()
@@ -104,7 +104,7 @@ def verdict(report: dict[str, Any]) -> str:
     """What the report comes to, in a sentence or two."""
     attach = "Attach this report to a bug report."
     if "error" in report:
-        return f"It could not be run to its end ({report['error']}). {attach}"
+        return f"The check could not be run to its end ({report['error']}). {attach}"
     holds = checks(report)
     if not holds["the loss is finite"] or not holds["the loss falls"]:
         return f"The training step does not learn here. {attach}"
@@ -112,8 +112,8 @@ def verdict(report: dict[str, Any]) -> str:
     step, least = values["step"], values.get("least time of the step")
     if not holds["a TPU was used"] and report["tpu_chips"]:
         return (
-            "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
-            'there a libtpu beside JAX (pip install "jax[tpu]" "libtpu<1")?'
+            "This machine has TPU chips, but JAX did not use them. Does another process use them, and is "
+            'libtpu installed with JAX (pip install "jax[tpu]" "libtpu<1")?'
         )
     if not holds["a TPU was used"]:
         says = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
@@ -124,14 +124,15 @@ def verdict(report: dict[str, Any]) -> str:
         return says + (bound or "")
     if least is None:
         return (
-            "The chip is reached. No bound: the compiler (libtpu) could not be asked for this chip."
+            "The chip can be used. There is no bound, because the compiler (libtpu) could not be "
+            "asked about this chip."
         )
     if step < least:
         return (
             f"The step took {step:g} ms, less than the {least:g} ms that it must take: the clock, the chip's "
             f"published peaks or the count of bytes is wrong. {attach}"
         )
-    return f"The chip is reached: a step takes {step / least:.1f} times the least time."
+    return f"The chip can be used: a step takes {step / least:.1f} times the least time."
 
 
 def render(report: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             graded = sum(result.problem != _STOPPED for result in results.values())
             print(
                 f"grade: stopped after {graded} of {len(results)} notebooks, whose rows are in "
-                f"{options.output}. The same command begins again from the start.",
+                f"{options.output}. The same command grades all notebooks again.",
                 file=sys.stderr,
             )
             raise
@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
         "class.html without names, teacher.html with names and remarks, feedback for each learner"
     )
     add("--pages", type=files.path_argument, metavar="FOLDER", help=what)
-    step = "seconds for a learner's cell or a check, after which it is interrupted (%(default)g)"
+    step = "seconds after which a learner's cell or a check is interrupted (%(default)g)"
     add("--step_seconds", type=_positive, default=runs.Limits.step, help=step)
     total = "seconds for a notebook (%(default)g)"
     add("--total_seconds", type=_positive, default=runs.Limits.total, help=total)

@@ -120,7 +120,7 @@ def grade(submission: Submission, limits: Limits) -> Graded:
             graded.remarks.append(f"TODO {id} is correct with the course's own object")
         elif result.points and not answers:
             graded.remarks.append(
-                f"TODO {id} is correct, though no cell of the learner's answers it"
+                f"TODO {id} is correct, although no cell of the learner answers it"
             )
     return graded
 

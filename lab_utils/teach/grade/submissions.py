@@ -38,7 +38,7 @@ _LEFT_BEHIND = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".DS_St
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _DEEPEST = 8  # archives within archives
 _NONE = "is not a notebook (.ipynb)"
-_FOREIGN = "is not one of our labs: it names no TODO of one"
+_FOREIGN = "is not one of our labs, since it names no TODO of a lab"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def find(place: Path) -> list[Submission]:
         file.learner = _learner(file.parts, common, {file.lab} if file.lab is not None else labs)
         if not file.learner:
             file.learner = "/".join(file.parts)
-            file.remarks.append("whose is it? its name gives no learner")
+            file.remarks.append("the name of the file does not say whose notebook it is")
         by_learner[file.learner].append(file)
     submissions = [file for files in by_learner.values() for file in _counting(files)]
     authors: dict[frozenset[str], set[str]] = defaultdict(set)
@@ -160,7 +160,7 @@ def _file(
             yield _notebook(parts, read())
         elif name.lower().endswith(".zip"):
             if depth == _DEEPEST:
-                yield Submission(parts, problem="is an archive within too many others")
+                yield Submission(parts, problem="is nested in too many archives")
             else:
                 folder = (*parts[:-1], name[: -len(".zip")])
                 yield from _archive(folder, _opened(read()), depth)
@@ -240,7 +240,7 @@ def of_cells(parts: tuple[str, ...], source: list[tuple[str, str]]) -> Submissio
     cells = [Cell(f"code cell {n}", text, _words(text) not in ours) for n, text in code]
     submission = Submission(parts, lab, tuple(cells))
     if submission.work >= _work_of_solution(lab):
-        submission.remarks.append("its answers are those of our solution, character by character")
+        submission.remarks.append("its answers are identical to our solution")
     return submission
 
 
