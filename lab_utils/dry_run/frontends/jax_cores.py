@@ -251,7 +251,7 @@ def _exported(
 def _slots(traced: Any, roles: Roles, copies: set[int], *, is_pmap: bool) -> list[Slot]:
     jaxpr = traced.jaxpr.jaxpr
     names = _jax.names(jaxpr)
-    labels = mapped.labels(jaxpr, copies, is_pmap=is_pmap)
+    labels = mapped.follow(jaxpr, copies, is_pmap=is_pmap).labels
     has_gradients = any(mapped.GRADIENT in of for of in labels)
     return [
         Slot(

@@ -38,6 +38,12 @@ class CannotLower(Exception):
         super().__init__(message)
         self.op_type, self.where, self.only_here = op_type, where, only_here
 
+    def in_the_way(self) -> str:
+        """Why what follows from the step is not known, and what to do first."""
+        finding = self.finding()
+        why = f"fix {finding.rule} first" if finding else shortened(str(self))
+        return f"its step could not be built: {why}"
+
     def finding(self) -> Finding | None:
         """What the port has to fix; None where only this machine stands in the way."""
         message = str(self)
@@ -70,6 +76,9 @@ class InputUnfit(CannotLower, ValueError):
 
     Or nothing is computed from them. The message is our own, and ends with what to do.
     """
+
+    def finding(self) -> None:
+        """No rule says so: the message is the stage's detail."""
 
 
 NOTHING_COMPUTED = (
