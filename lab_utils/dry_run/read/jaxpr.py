@@ -27,26 +27,9 @@ _PRECISE = re.compile(r"HIGH|F32_|F64_|TF32_|BF16_BF16_F32_X")
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
-def inner(equation: Any) -> Iterator[Any]:
-    """The jaxprs of loops, branches and functions that an equation holds."""
-    for value in equation.params.values():
-        for part in value if isinstance(value, tuple | list) else (value,):
-            jaxpr = getattr(part, "jaxpr", part)
-            if hasattr(jaxpr, "eqns"):
-                yield jaxpr
-
-
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for body in inner(equation):
-            yield from equations(body)
-
-
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives of a jaxpr."""
-    return {equation.primitive.name for equation in equations(jaxpr)}
+    return {equation.primitive.name for equation in _tracing.equations(jaxpr)}
 
 
 def matmuls(jaxpr: Any, times: int = 1) -> Iterator[Matmul]:
@@ -67,7 +50,7 @@ def matmuls(jaxpr: Any, times: int = 1) -> Iterator[Matmul]:
             yield Matmul(2.0 * times * result.size * inner_size, dtypes, precise)
         elif name != "pallas_call":
             rounds = equation.params["length"] if name == "scan" else 1
-            for body in inner(equation):
+            for body in _tracing.bodies(equation):
                 yield from matmuls(body, times * rounds)
 
 
@@ -79,12 +62,16 @@ def _is_precise(precision: Any) -> bool:
 
 def callbacks(jaxpr: Any) -> set[Any]:
     """The primitives of a jaxpr that call Python on the host."""
-    return {equation.primitive for equation in equations(jaxpr) if _tracing.is_callback(equation)}
+    return {
+        equation.primitive
+        for equation in _tracing.equations(jaxpr)
+        if _tracing.is_callback(equation)
+    }
 
 
 def silent_kernels(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (op for op in equations(jaxpr) if op.primitive.name == "pallas_call")
+    kernels = (op for op in _tracing.equations(jaxpr) if op.primitive.name == "pallas_call")
     silent = (
         kernel
         for kernel in kernels
@@ -106,10 +93,10 @@ def wide(jaxpr: Any, where: Place) -> Iterator[Finding]:
         yield finding("TPU240", where, what=what)
         return
     lines: dict[Place, str] = {}
-    for equation in equations(jaxpr):
+    for equation in _tracing.equations(jaxpr):
         takes = any(_is_wide(getattr(variable, "aval", None)) for variable in equation.invars)
         gives = next((out.aval for out in equation.outvars if _is_wide(out.aval)), None)
-        if gives is not None and not takes and not any(True for _ in inner(equation)):
+        if gives is not None and not takes and not any(True for _ in _tracing.bodies(equation)):
             lines.setdefault(_tracing.place(equation) or where, str(gives.dtype))
     for place, dtype in lines.items():
         yield finding("TPU240", place, what=f"{dtype} begins here")
@@ -136,7 +123,7 @@ def _host_calls(jaxpr: Any, always: bool = True) -> Iterator[tuple[Any, bool]]:
     for equation in jaxpr.eqns:
         if _tracing.is_callback(equation):
             yield equation, always
-        bodies = list(inner(equation))
+        bodies = list(_tracing.bodies(equation))
         may_spare = _is_branching(equation) and not all(map(callbacks, bodies))
         for body in bodies:
             yield from _host_calls(body, always and not may_spare)
@@ -151,7 +138,7 @@ def _is_branching(equation: Any) -> bool:
 def constants(traced: Any, where: Place) -> Iterator[Finding]:
     """A finding for large arrays that the step closes over."""
     # jax.pmap leaves them in the function that it maps.
-    inside = (part for op in equations(traced.jaxpr.jaxpr) for part in op.params.values())
+    inside = (part for op in _tracing.equations(traced.jaxpr.jaxpr) for part in op.params.values())
     consts = [item for part in (traced.jaxpr, *inside) for item in getattr(part, "consts", ())]
     large = [item for item in consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
     if not large:
@@ -182,7 +169,7 @@ def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None
         place = _tracing.place(equation) or around
         if equation.primitive.name == primitive:
             return place
-        found = (line_of(body, primitive, place) for body in inner(equation))
+        found = (line_of(body, primitive, place) for body in _tracing.bodies(equation))
         if (line := next((each for each in found if each is not None), None)) is not None:
             return line
     return None

@@ -15,7 +15,6 @@ from typing import Any
 from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import jax as _tracing
-from lab_utils.dry_run.read.jaxpr import inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding, some
 
@@ -103,7 +102,7 @@ def _specs(jaxpr: Any, numbers: dict[int, int]) -> dict[int, Any] | None:
         if equation.primitive.name == "shard_map":
             pairs = zip(equation.invars, equation.params["in_specs"], strict=True)
             return {numbers[id(var)]: spec for var, spec in pairs if id(var) in numbers}
-        for body in inner(equation):
+        for body in _tracing.bodies(equation):
             if len(body.invars) == len(equation.invars):
                 pairs = zip(body.invars, equation.invars, strict=True)
                 known = {id(a): numbers[id(b)] for a, b in pairs if id(b) in numbers}
@@ -166,7 +165,7 @@ class _Follow:
         }
         if name in special:
             return special[name](equation, given)
-        bodies = list(inner(equation))
+        bodies = list(_tracing.bodies(equation))
         if len(bodies) == 1 and len(bodies[0].invars) == len(given):
             return self.through(bodies[0], given)
         return [self._together(name, given)] * len(equation.outvars)
