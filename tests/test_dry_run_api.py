@@ -10,9 +10,10 @@ from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run import Report, api, dry_run, stages
+from lab_utils.dry_run import Report, api, dry_run, session, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
+from lab_utils.dry_run.engine import Facts
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import explain
 from lab_utils.dry_run.records import Mode, Stage
@@ -59,10 +60,7 @@ class MadeSubject:
         return [Trace(Mode.TRAIN, cores, 64)]
 
     def facts(self, traces, cores):
-        return []
-
-    def read(self, traces, cores):
-        return [made.finding("TPU202", Stage.READ)], []
+        return [Facts(Mode.TRAIN)]
 
     def lower(self, cores, mode="train", batch=None):
         raise RuntimeError("lowering broke\nand said more")
@@ -74,6 +72,8 @@ class MadeSubject:
 @pytest.fixture
 def subject(monkeypatch):
     made_up = MadeSubject()
+    found = {Stage.READ: [made.finding("TPU202", Stage.READ)]}
+    monkeypatch.setattr(session, "apply_rules", lambda facts, stage: (found.get(stage, []), {}))
     monkeypatch.setattr(api, "workload_of", lambda *arguments, **inputs: made_up)
     return made_up
 
@@ -90,7 +90,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
     assert report.stages[2].detail.startswith("RuntimeError: lowering broke")
     assert any("compile, run (failed)" in item for item in report.not_checked)
     assert report.verdict == "findings"
-    subject.read = lambda traces, cores: ([], [])
+    subject.facts = lambda traces, cores: []
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert (report.verdict, report.exit_status) == ("could not run", 2)
 
@@ -101,7 +101,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
         raise Unavailable("install jax and libtpu: pip install jax")
         yield
 
-    subject.read = lambda traces, cores: ([], [])
+    subject.facts = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compiling", missing)
     monkeypatch.setattr(run_stage, "cost", lambda hlo: (0.0, 0.0))
