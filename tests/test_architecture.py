@@ -41,7 +41,7 @@ DRY_RUN = (
     ("frontends", "stages"),
     ("api", "choose"),
     ("", "target"),
-    ("inspect", "isolation", "magic"),
+    ("inspect", "isolation"),
     ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
