@@ -39,6 +39,8 @@ DATA = """
 import keras, numpy as np, sys
 import tensorflow as tf
 from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.feed import stage
+stage.MOST_SECONDS = 0.1
 rows = np.random.rand(100, 8).astype("float32")
 
 class Batches(keras.utils.PyDataset):
@@ -65,7 +67,7 @@ for name, each in data.items():
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("adam", "mse")
     stages = ["trace", "read", "feed"]
-    report = dry_run(model, each, "v5e:2x4", stages=stages, feed_seconds=0.1, progress=False)
+    report = dry_run(model, each, "v5e:2x4", stages=stages, progress=False)
     read, feed = report.stages[1], report.stages[4]
     found = " ".join(f"{f.rule}-{f.severity}" for f in report.findings)
     framework = f"{report.framework} on {report.backend}"

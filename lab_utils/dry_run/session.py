@@ -39,7 +39,6 @@ class Session:
 
     Attributes:
         steps: how many train steps to run on virtual cores.
-        feed_seconds: how long to measure the input pipeline at most.
         on_tpu: run the steps also with a TPU's matmuls; `numerics` is what they did.
         say: told what a stage is doing.
         results: of the stages so far.
@@ -54,7 +53,6 @@ class Session:
     topology: str
     cores: int
     steps: int = 3
-    feed_seconds: float = 2.0
     on_tpu: bool = False
     numerics: Numerics | None = None
     say: Callable[[str], None] = lambda what: None
