@@ -20,10 +20,10 @@ from rules.judging import jobs  # noqa: E402, F401
 from lab_utils.dry_run import dry_run  # noqa: E402
 from lab_utils.dry_run.compile import findings as compile_findings  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
-from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax  # noqa: E402
+from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
 from lab_utils.dry_run.frontends.jax_calls import examples  # noqa: E402
 from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
-from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
+from lab_utils.dry_run.lower.errors import InputUnfit, NotJax  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
 
 RUNNING = process.Running  # in whose place some tests put one process for all

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place, place, uncoloured
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.engine import Facts
 from lab_utils.dry_run.facts.jax import JaxFacts
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
@@ -26,8 +26,10 @@ from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import (
     NOTHING_COMPUTED,
     CannotLower,
+    IndivisibleAxis,
     InputUnfit,
-    shortened,
+    NothingKept,
+    NotJax,
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
@@ -42,8 +44,7 @@ from lab_utils.dry_run.program import (
     Split,
 )
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
-from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
@@ -55,29 +56,6 @@ _SIZED = (
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
 _SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
 _AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
-
-
-class NotJax(CannotLower):
-    """The step raised while JAX traced or lowered it; `case` says what to do, in the words of TPU343."""
-
-    def __init__(self, error: Exception, where: Place, case: str, **facts: str) -> None:
-        prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
-        super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
-        self.facts = {"case": case} | facts
-
-    def finding(self) -> Finding:
-        """TPU343, with JAX's own words."""
-        message = str(self)
-        facts = {"reason": shortened(message)} | self.facts
-        return finding("TPU343", self.where, message=message, **facts)
-
-
-class NothingKept(CannotLower):
-    """The step changes what jax.jit has copied, and returns nothing."""
-
-    def finding(self) -> Finding:
-        """TPU408, as a run would show it."""
-        return read_jaxpr.nothing_kept(self.where)
 
 
 class JaxWorkload(Workload):
@@ -268,7 +246,7 @@ class JaxWorkload(Workload):
         state = {names[number] for number, _ in self.state}
         try:
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
-        except sharded.IndivisibleAxis as error:
+        except IndivisibleAxis as error:
             raise NotJax(error, self.where, "branch", around="") from error
         # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
         reused = state if self.is_pmap else set()

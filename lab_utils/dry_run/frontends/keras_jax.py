@@ -24,10 +24,10 @@ from lab_utils.dry_run.facts.jax import KerasJaxFacts
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_lines as lines
-from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
+from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower, IndivisibleAxis, InputUnfit, NotJax
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Comparison, Program
@@ -240,7 +240,7 @@ class KerasJaxWorkload(JaxWorkload):
             spec, mesh = tuple(array.sharding.spec), dict(array.sharding.mesh.shape)
             try:
                 sharded.local_shape(array.shape, spec, mesh, name)
-            except sharded.IndivisibleAxis as error:
+            except IndivisibleAxis as error:
                 raise NotJax(error, self.made(variable) or self.where, "layout") from error
 
     def _build(self) -> None:

@@ -321,9 +321,4 @@ def changing(
 def lost(state: list[tuple[int, int]], loses_updates: bool, where: Place) -> Iterator[Finding]:
     """A finding where nothing that the step changes comes back from it."""
     if not state and loses_updates:
-        yield nothing_kept(where)
-
-
-def nothing_kept(where: Place) -> Finding:
-    """TPU408, as a run would show it."""
-    return finding("TPU408", where, steps=1, case="copied")
+        yield finding("TPU408", where, steps=1, case="copied")
