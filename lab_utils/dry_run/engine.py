@@ -79,12 +79,10 @@ class Facts:
         Raises:
             Unavailable: one cannot be had.
         """
-        return [self._one(name) for name in names]
-
-    def _one(self, name: str) -> Any:
-        if not hasattr(type(self), name) and name not in vars(self):
+        known = {*dir(type(self)), *vars(self)}
+        if not known.issuperset(names):
             raise Unavailable(self.without)
-        return getattr(self, name)
+        return [getattr(self, name) for name in names]
 
 
 @dataclass(frozen=True)
