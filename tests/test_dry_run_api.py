@@ -10,9 +10,10 @@ from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run import Report, api, dry_run, stages
+from lab_utils.dry_run import Report, api, dry_run, session, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
+from lab_utils.dry_run.engine import Facts
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import explain
 from lab_utils.dry_run.records import Mode, Stage
@@ -30,6 +31,11 @@ input_fn = reader((ROWS, CLASSES))
 
 def examples() -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(({"x": ROWS}, CLASSES))
+
+
+@pytest.fixture(autouse=True)
+def short_measurements(monkeypatch):
+    monkeypatch.setattr(feed_stage, "MOST_SECONDS", 0.1)
 
 
 @pytest.fixture
@@ -59,10 +65,7 @@ class MadeSubject:
         return [Trace(Mode.TRAIN, cores, 64)]
 
     def facts(self, traces, cores):
-        return []
-
-    def read(self, traces, cores):
-        return [made.finding("TPU202", Stage.READ)], []
+        return [Facts(Mode.TRAIN)]
 
     def lower(self, cores, mode="train", batch=None):
         raise RuntimeError("lowering broke\nand said more")
@@ -74,6 +77,8 @@ class MadeSubject:
 @pytest.fixture
 def subject(monkeypatch):
     made_up = MadeSubject()
+    found = {Stage.READ: [made.finding("TPU202", Stage.READ)]}
+    monkeypatch.setattr(session, "apply_rules", lambda facts, stage: (found.get(stage, []), {}))
     monkeypatch.setattr(api, "workload_of", lambda *arguments, **inputs: made_up)
     return made_up
 
@@ -83,15 +88,15 @@ def status(report: Report) -> dict[str, str]:
 
 
 def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
-    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    report = dry_run(None, None, progress=False)
     assert [*status(report).values()] == ["done", "done", "failed", "failed", "done"]
     assert [finding.rule for finding in report.findings] == ["TPU202"]
     assert report.feed["examples_per_second"].value > 0
     assert report.stages[2].detail.startswith("RuntimeError: lowering broke")
     assert any("compile, run (failed)" in item for item in report.not_checked)
     assert report.verdict == "findings"
-    subject.read = lambda traces, cores: ([], [])
-    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    subject.facts = lambda traces, cores: []
+    report = dry_run(None, None, progress=False)
     assert (report.verdict, report.exit_status) == ("could not run", 2)
 
 
@@ -101,12 +106,12 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
         raise Unavailable("install jax and libtpu: pip install jax")
         yield
 
-    subject.read = lambda traces, cores: ([], [])
+    subject.facts = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compiling", missing)
     monkeypatch.setattr(run_stage, "cost", lambda hlo: (0.0, 0.0))
     monkeypatch.setattr(run_stage, "running", missing)
-    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    report = dry_run(None, None, progress=False)
     assert status(report)["compile"] == status(report)["run"] == "skipped"
     assert report.verdict == "ready" and "as far as was checked" in report.verdict_sentence
     assert any("compile, run" in item and "pip install" in item for item in report.not_checked)
@@ -221,7 +226,6 @@ def test_what_is_no_port_is_refused(port):
         ({"stages": ["smell"]}, "smell"),
         ({"topology": "v99:2x2"}, "v99:2x2.*v5e:2x2"),
         ({"steps": -1}, "positive"),
-        ({"feed_seconds": float("nan")}, "positive"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_before_any_work(port, options, said):
@@ -230,7 +234,7 @@ def test_options_that_make_no_sense_are_refused_before_any_work(port, options, s
 
 
 def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
-    report = dry_run(port, input_fn, steps=2, feed_seconds=0.3, progress=False)
+    report = dry_run(port, input_fn, steps=2, progress=False)
     assert report.verdict == "ready", str(report)
     assert set(status(report).values()) == {"done"}, str(report)
     assert [step.name for step in report.compiled] == ["train step", "eval step"]

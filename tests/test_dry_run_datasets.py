@@ -6,16 +6,14 @@ import inspect
 import numpy as np
 import pytest
 from dry_run_models import run_program
+from reading import findings_of
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
-from lab_utils.dry_run.read import unsupported  # noqa: F401  registers its rules
 from lab_utils.dry_run.read.inputs import rest_of_dataset
-from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
@@ -46,8 +44,7 @@ def model():
 
 def test_a_layer_of_float64_is_a_finding(model):
     data = ROWS.map(lambda row: (row, row[:1])).batch(16, drop_remainder=True)
-    [step, *_] = KerasWorkload(model, data).facts([], 8)
-    found = apply_rules(step, Stage.READ)[0]
+    found = findings_of(KerasWorkload(model, data))
     assert {each.rule for each in found} == {"TPU208"} and "/wide/" in found[0].where
 
 
@@ -73,7 +70,7 @@ def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
         subject = lambda rows, wanted: tf.reduce_mean(rows[:, :1] - wanted)  # noqa: E731
     workload = kind(subject, data)
     workload.observed = Observed(trained_at=Place("train.py", 7))
-    [found] = workload.read([], 8)[0]
+    [found] = findings_of(workload)
     assert (found.rule, found.severity, found.place.line) == ("TPU106", "note", 7)
     assert says in found.why
     program = workload.lower(8)
@@ -88,11 +85,13 @@ def test_a_batch_that_tf_distribute_splits_unevenly_is_a_note_and_is_judged(
     "function, rule, mark", [(named, "TPU119", "named"), (cut, "TPU102", "cut")]
 )
 def test_what_no_tpu_accepts_is_named_at_the_line_that_makes_it(model, function, rule, mark):
-    data = ROWS.map(function).batch(16).prefetch(1)
-    findings = KerasWorkload(model, data).read([], 8)[0]
+    data = ROWS.map(function).batch(16, drop_remainder=True).prefetch(1)
+    workloads = [KerasWorkload(model, data)]
     if rule == "TPU119":
-        findings += FunctionWorkload(lambda rows, names: rows, data).read([], 8)[0]
-    assert {(found.rule, found.place.line) for found in findings} == {(rule, line_of(mark))}
+        workloads.append(FunctionWorkload(lambda rows, names: rows, data))
+    for workload in workloads:
+        [found] = findings_of(workload)
+        assert (found.rule, found.place.line) == (rule, line_of(mark))
 
 
 @pytest.mark.parametrize(

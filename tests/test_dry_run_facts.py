@@ -1,22 +1,43 @@
 """Facts and rules of trace and read: what a fact's absence leaves out, and that a fact is computed once."""
 
+import importlib.util
 import re
 from unittest import mock
 
 import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run import api, dry_run, rules
-from lab_utils.dry_run.engine import RULES, Facts, apply_rules, fact, rule
-from lab_utils.dry_run.facts import DatasetFacts, EstimatorFacts, StepFacts
-from lab_utils.dry_run.read import settings, unsupported  # noqa: F401  register their rules
+from lab_utils.dry_run.engine import RULES, Facts, apply_rules, fact, rule, rules_of
+from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, StepFacts
 from lab_utils.dry_run.records import Mode, Stage
-from lab_utils.dry_run.trace import calls, hooks  # noqa: F401
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
 INPUT = reader((ROWS, CLASSES))
-FACTS = sorted(name for name, value in vars(EstimatorFacts).items() if isinstance(value, fact))
+
+
+def facts_of(*kinds):
+    """By name the class, of these, that has the fact."""
+    items = [
+        (name, kind)
+        for kind in kinds
+        for name, value in vars(kind).items()
+        if isinstance(value, fact)
+    ]
+    return dict(sorted(items))
+
+
+def asked(kind, mode, *stages):
+    """The rules that are asked of a mode of such a program."""
+    known = mock.Mock(spec=[], modules=kind.modules, mode=mode)
+    return [item for stage in stages for item in rules_of(known, stage)]
+
+
+FACTS = facts_of(EstimatorFacts)
 # Which facts are computed of which: whoever loses the one loses the others.
 FOLLOWS = {
     "graph": ("program", "every_op", "ops", "flow"),
@@ -61,10 +82,9 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
     lost = {name, *FOLLOWS.get(name, ())}
     wanted = {
         (id, mode.activity)
-        for item in RULES
-        if lost & set(item.needs)
         for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
-        if mode in item.modes
+        for item in asked(EstimatorFacts, mode, Stage.TRACE, Stage.READ)
+        if lost & set(item.needs)
         for id in item.ids
     }
     assert wanted, f"no rule needs {name}"
@@ -74,14 +94,11 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
 
 
 # The same of a step and its dataset, as Keras and loops have them.
-OF_A_STEP = {
-    name: kind
-    for kind in (DatasetFacts, StepFacts)
-    for name, value in vars(kind).items()
-    if isinstance(value, fact)
-}
+OF_A_STEP = facts_of(DatasetFacts, StepFacts)
 ONLY_OF_EVALUATION = {"mapped", "last_batch"}
 FOLLOWS_OF_A_STEP = {
+    "distributed": ("shared", "graph", "on_host", "program", "every_op", "ops"),
+    "graph": ("on_host", "program", "every_op", "ops"),
     "program": ("every_op", "ops"),
     "dataset": (
         *("functions_of_input", "mapped", "links", "last_batch", "unsized", "batches"),
@@ -126,23 +143,99 @@ def test_so_it_is_for_a_step_and_its_dataset(name, left_out_of_a_step, monkeypat
     before = left_out_of_a_step()
     monkeypatch.setattr(OF_A_STEP[name], name, property(absent))
     lost = {name, *FOLLOWS_OF_A_STEP.get(name, ())}
-    asked = [item for item in RULES if Mode.TRAIN in item.modes and lost & set(item.needs)]
-    wanted = {(id, Mode.TRAIN.activity) for item in asked for id in item.ids} - before.keys()
+    need = [item for item in asked(StepFacts, Mode.TRAIN, Stage.READ) if lost & set(item.needs)]
+    wanted = {(id, Mode.TRAIN.activity) for item in need for id in item.ids} - before.keys()
     assert wanted or name in ONLY_OF_EVALUATION, f"no rule of a step needs {name}"
     now = left_out_of_a_step()
     assert now.keys() == before.keys() | wanted
     assert {now[key].rstrip(".") for key in wanted} <= {f"no {name} today"}
 
 
-def test_every_rule_of_the_stages_is_registered_or_of_another_kind_of_program():
+FOLLOWS_OF_JAX = {
+    "traces": ("traced", "jaxpr", "state", "followed"),
+    "traced": ("jaxpr", "followed"),
+    "jaxpr": ("followed",),
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here")
+@pytest.mark.parametrize("name", facts_of(JaxFacts))
+def test_so_it_is_for_a_step_of_jax(name, monkeypatch):
+    import jax
+
+    def loss(weights, rows):
+        return ((rows @ weights) ** 2).mean()
+
+    @jax.jit
+    def step(weights, rows):
+        return weights - 0.1 * jax.grad(loss)(weights, rows)
+
+    def left_out():
+        batch = jax.numpy.ones([4, 3]), jax.numpy.ones([8, 4])
+        return named(dry_run(step, batch, stages=["read"], progress=False))
+
+    def absent(facts):
+        raise Unavailable(f"no {name} today")
+
+    assert left_out() == {}
+    monkeypatch.setattr(JaxFacts, name, property(absent))
+    lost = {name, *FOLLOWS_OF_JAX.get(name, ())}
+    need = [item for item in asked(JaxFacts, Mode.TRAIN, Stage.READ) if lost & set(item.needs)]
+    wanted = {(id, Mode.TRAIN.activity) for item in need for id in item.ids}
+    assert wanted, f"no rule needs {name}"
+    assert left_out() == dict.fromkeys(wanted, f"no {name} today")
+
+
+def test_where_a_step_of_jax_cannot_be_traced_its_rules_are_named():
+    jax = pytest.importorskip("jax")
+
+    @jax.jit
+    def step(weights, rows):
+        return weights if rows.sum() > 0 else -weights
+
+    batch = jax.numpy.ones(3), jax.numpy.ones(3)
+    report = dry_run(step, batch, stages=["read"], progress=False)
+    need = {id for item in asked(JaxFacts, Mode.TRAIN, Stage.READ) for id in item.ids}
+    assert [item.rule for item in report.findings] == ["TPU343"]
+    sentence = ", ".join(sorted(need - {"TPU408"}))
+    assert f"{sentence}, TPU408, of training: its step could not be built: fix TPU343 first." in (
+        report.not_checked
+    )
+
+
+# What keeps the step of a loop from being built: the examples that it is given, and the rule that says so.
+OF_A_GRAPH = {f"TPU{number}" for number in (202, 203, 204, 205, 206, 207, 208, 222)}
+UNFIT = {"strings": (["a"] * 16, "TPU119"), "a step that raises": ([1.0] * 16, "TPU199")}
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_where_no_step_can_be_built_the_rules_on_it_are_named_and_the_others_asked(kind):
+    examples, cause = UNFIT[kind]
+    data = tf.data.Dataset.from_tensor_slices(examples).batch(8, drop_remainder=True)
+
+    def step(batch):
+        raise ValueError("not today")
+
+    observed = Observed(outside=Place("train.py", 3), fit={"is_compiled": False})
+    report = dry_run(step, data, stages=["read"], progress=False, observed=observed)
+    said = re.findall(r"((?:TPU\d+, )+)of training: (.*)\.", "\n".join(report.not_checked))
+    [(ids, why)] = [(ids, why) for ids, why in said if "step" in why]
+    assert f"fix {cause} first" in why
+    assert set(re.findall(r"TPU\d+", ids)) == OF_A_GRAPH | (
+        {"TPU106"} if kind == "strings" else set()
+    )
+    assert {"TPU230", "TPU234", cause} == {item.rule for item in report.findings}
+
+
+def test_every_rule_of_the_stages_is_registered():
+    for kind in (EstimatorFacts, StepFacts, KerasJaxFacts):
+        for mode in (Mode.TRAIN, Mode.EVAL):
+            asked(kind, mode, Stage.TRACE, Stage.READ)  # imports their modules
     registered = {id for item in RULES for id in item.ids}
     pages = {
         id for id, page in rules.catalogue().items() if page.stage in (Stage.TRACE, Stage.READ)
     }
-    assert registered <= pages
-    of_others = {id for id in pages - registered if id < "TPU240"}
-    found_elsewhere = {"TPU109", "TPU230", "TPU234", "TPU235"}
-    assert of_others == found_elsewhere, "which recognise.py and the frontends of steps find"
+    assert pages - registered == {"TPU109"}, "which recognise.py finds: there is nothing to trace"
 
 
 def test_a_rule_takes_as_many_facts_as_it_needs():
@@ -151,6 +244,8 @@ def test_a_rule_takes_as_many_facts_as_it_needs():
 
 
 class Counted(Facts):
+    modules = ("engine",)  # which has no rules of its own
+
     def __init__(self):
         super().__init__(Mode.TRAIN)
         self.computed = []
@@ -171,10 +266,16 @@ class Counted(Facts):
 def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
     monkeypatch.setattr("lab_utils.dry_run.engine.RULES", [])
     asked = []
+
+    def ask(*given):
+        asked.append(given[-1])
+        return []
+
+    ask.__module__ = Facts.__module__
     for id in ("TPU201", "TPU202"):
-        rule(id, needs=("number",))(lambda number: asked.append(number) or [])
+        rule(id, needs=("number",))(ask)
     for id in ("TPU203", "TPU204"):
-        rule(id, needs=("absent", "number"))(lambda absent, number: asked.append(absent) or [])
+        rule(id, needs=("absent", "number"))(ask)
     facts = Counted()
     assert apply_rules(facts, Stage.TRACE) == ([], {})
     findings, left_out = apply_rules(facts, Stage.READ)

@@ -102,7 +102,8 @@ def test_a_batch_that_takes_too_long_ends_the_measurement_and_is_no_finding(monk
     workload = SimpleNamespace(
         feed_place=None, feed=lambda cores: contextlib.nullcontext((late, 8))
     )
-    session = SimpleNamespace(workload=workload, cores=8, say=print, feed_seconds=SHORT)
+    session = SimpleNamespace(workload=workload, cores=8, say=print)
+    monkeypatch.setattr(stage, "MOST_SECONDS", SHORT)
     monkeypatch.setattr(remote, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
     with pytest.raises(Unavailable, match="gave no batch within 120 s"):
         stage.carry_out(session)

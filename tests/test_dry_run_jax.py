@@ -14,15 +14,16 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+from reading import findings_of  # noqa: E402
 from rules.judging import jobs  # noqa: E402, F401
 
 from lab_utils.dry_run import dry_run  # noqa: E402
 from lab_utils.dry_run.compile import findings as compile_findings  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
-from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax  # noqa: E402
+from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
 from lab_utils.dry_run.frontends.jax_calls import examples  # noqa: E402
 from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
-from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
+from lab_utils.dry_run.lower.errors import InputUnfit, NotJax  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
 
 RUNNING = process.Running  # in whose place some tests put one process for all
@@ -55,7 +56,7 @@ needs_pmap = pytest.mark.skipif(
 
 def found(step, data):
     """Rules that reading the step finds."""
-    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)[0]]
+    return [each.rule for each in findings_of(JaxWorkload(step, data, "v5e:2x4"))]
 
 
 def test_a_jax_that_is_too_old_is_refused_and_a_newer_one_blames_no_step(monkeypatch):
@@ -174,7 +175,7 @@ def test_a_call_of_the_host_that_a_branch_may_spare_is_a_note(kind):
         params, loss = descend(params, features, labels)
         return params, use(loss)
 
-    findings, *_ = JaxWorkload(step, (PARAMS, *BATCH), "v5e:2x4").read([], 8)
+    findings = findings_of(JaxWorkload(step, (PARAMS, *BATCH), "v5e:2x4"))
     told = {(each.rule, each.severity, "in a branch of" in each.why) for each in findings}
     assert told == {("TPU241", severity, severity == "note")}
     assert all("test_dry_run_jax.py" in each.where for each in findings)

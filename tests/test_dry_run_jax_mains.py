@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from absl.testing import flagsaver
+from reading import findings_of
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax")
@@ -84,7 +85,7 @@ def test_a_program_is_stopped_at_its_step_whose_state_and_batch_are_known(name, 
     workload = JaxWorkload(target.subject, step, TOPOLOGY)
     function, state, examples = JUDGED[name]
     assert (step.name, len(workload.state), workload.examples_a_step) == (function, state, examples)
-    assert not workload.read([], 8)[0]
+    assert not findings_of(workload)
 
 
 # Program, a piece of its text, what stands there instead, and the rule that names it.

@@ -10,6 +10,7 @@ pytest.importorskip("jax")
 
 from frozen import rows, same
 from jax_programs import PROGRAMS
+from reading import findings_of
 from rules.judging import in_lines, jobs  # noqa: F401
 
 from lab_utils.dry_run import rules
@@ -59,7 +60,7 @@ def judged(made, compiled=False):
     assert is_jax(made.step, made.data)
     workload = JaxWorkload(made.step, made.data, made.topology, made.mesh_axes)
     try:
-        found = workload.read([], cores)[0]
+        found = findings_of(workload, cores)
         program = workload.lower(cores)
     except CannotLower as error:
         return [error.finding()], None

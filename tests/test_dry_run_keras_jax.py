@@ -39,6 +39,8 @@ DATA = """
 import keras, numpy as np, sys
 import tensorflow as tf
 from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.feed import stage
+stage.MOST_SECONDS = 0.1
 rows = np.random.rand(100, 8).astype("float32")
 
 class Batches(keras.utils.PyDataset):
@@ -65,7 +67,7 @@ for name, each in data.items():
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("adam", "mse")
     stages = ["trace", "read", "feed"]
-    report = dry_run(model, each, "v5e:2x4", stages=stages, feed_seconds=0.1, progress=False)
+    report = dry_run(model, each, "v5e:2x4", stages=stages, progress=False)
     read, feed = report.stages[1], report.stages[4]
     found = " ".join(f"{f.rule}-{f.severity}" for f in report.findings)
     framework = f"{report.framework} on {report.backend}"
@@ -103,6 +105,63 @@ assert names.layout_map(parallel) is layout, "_layout_map"
 assert list(inspect.signature(model.train_step).parameters) == ["state", "data"], "train_step"
 print("as before")
 """
+# Which rules stand under NOT CHECKED where a fact cannot be had, a line a fact.
+FACTS = """
+import json, keras, numpy as np, re
+from unittest import mock
+from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.engine import fact
+from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
+from lab_utils.dry_run.unavailable import Unavailable
+mesh = keras.distribution.DeviceMesh((1, 1), ["batch", "model"], ["cpu:0"])
+layouts = keras.distribution.LayoutMap(mesh)
+layouts["dense.*kernel"] = (None, "model")
+parallel = keras.distribution.ModelParallel(layout_map=layouts, batch_dim_name="batch")
+keras.distribution.set_distribution(parallel)
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+rows = np.zeros([8, 4], "float32"), np.zeros([8, 1], "float32")
+
+def left_out():
+    told = dry_run(model, rows, "v5e:1x1", stages=["read"], progress=False).not_checked
+    found = re.findall(r"((?:TPU\\d+, )+)of training: (.*)\\.", chr(10).join(told))
+    return {id: why for ids, why in found for id in re.findall(r"TPU\\d+", ids)}
+
+print(json.dumps(["", left_out()]))
+for name in {**vars(JaxFacts), **vars(KerasJaxFacts)}:
+    def absent(facts):
+        raise Unavailable(f"no {name} today")
+    if isinstance(getattr(KerasJaxFacts, name), fact):
+        with mock.patch.object(KerasJaxFacts, name, property(absent)):
+            print(json.dumps([name, left_out()]))
+"""
+_OF_JAXPR = {"TPU240", "TPU241", "TPU242", "TPU244", "TPU245", "TPU246", "TPU258"}
+_OF_TRACES = {*_OF_JAXPR, "TPU243", "TPU253", "TPU408"}
+_OF_VARIABLES = {"TPU251", "TPU254", "TPU255"}
+WITHOUT = {
+    "": set(),
+    "traces": _OF_TRACES,
+    "traced": _OF_JAXPR,
+    "jaxpr": _OF_JAXPR - {"TPU244"},
+    "statics": {"TPU243"},
+    "state": {"TPU242", "TPU245", "TPU246", "TPU408"},
+    "followed": {"TPU245", "TPU246", "TPU258"},
+    "loses_updates": {"TPU408"},
+    "has_strings": {"TPU106", "TPU119", "TPU250", "TPU257", *_OF_TRACES, *_OF_VARIABLES},
+    "lacks": {"TPU236"},
+    "beyond_32_bits": {"TPU257"},
+    "batch": {"TPU106", "TPU243", "TPU250"},
+    "batches_in_epoch": {"TPU243", "TPU250"},
+    "rest": {"TPU243", "TPU250"},
+    "effects": {"TPU253"},
+    "layers": {"TPU251", "TPU255", "TPU256"},
+    "layers_with_weights": {"TPU255"},
+    "variables": _OF_VARIABLES,
+    "devices": {"TPU252"},
+    "early": {"TPU254"},
+    "patterns": {"TPU251"},
+    "paths": {"TPU251"},
+}
 PAGES = [each for each in snippets() if each.rule in keras_jax_frames.FRAMES]
 
 
@@ -232,7 +291,9 @@ def test_a_layer_that_keeps_what_it_computes_is_built_before_fit(built, tmp_path
     if built:
         assert status == 0 and "TPU" not in told.partition("READ")[2].partition("NOTE")[0], told
     else:
-        assert status == 1 and "TPU343" in told and "TPU242" not in told, told
+        found, _, not_checked = told.partition("NOT CHECKED")
+        assert status == 1 and "TPU343" in found and "TPU242" not in found, told
+        assert "TPU242" in not_checked and "fix TPU343 first" in not_checked, told
         assert "begin it with keras.Input(shape)" in told, told
 
 
@@ -313,3 +374,11 @@ def test_what_fit_takes_is_read_as_fit_reads_it():
         "can be read once only",
     ], told
     assert len(lines) == 9 and all("fit does not accept" in line for line in lines[6:]), told
+
+
+def test_without_a_fact_exactly_the_rules_that_need_it_are_named():
+    status, told = in_a_process(FACTS, KERAS_BACKEND="jax")
+    assert status == 0, told
+    lines = [json.loads(line) for line in told.splitlines() if line.startswith("[")]
+    assert {name: set(ids) for name, ids in lines} == WITHOUT
+    assert all(set(ids.values()) <= {f"no {name} today"} for name, ids in lines), told

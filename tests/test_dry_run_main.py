@@ -484,9 +484,10 @@ def test_an_error_of_keras_is_told_at_the_line_of_fit(name, status, said, judged
     model = (
         "rows = tf.zeros([64, 5])\n"
         f"data = tf.data.Dataset.from_tensors((rows, {{'{name}': rows[:, 0]}})).repeat(9)\n"
-        "inputs = tf.keras.Input([5])\n"
-        f"model = tf.keras.Model(inputs, [tf.squeeze(inputs[:, :1], -1)])\n"
-        f"model.compile('sgd', {{'{name}': 'mse'}})\nmodel.fit(data, epochs=2)\n"
+        "with strategy.scope():\n"
+        "    inputs = tf.keras.Input([5])\n"
+        f"    model = tf.keras.Model(inputs, [tf.squeeze(inputs[:, :1], -1)])\n"
+        f"    model.compile('sgd', {{'{name}': 'mse'}})\nmodel.fit(data, epochs=2)\n"
     )
     ended, out = judged(start + model, "--main", "train.py", "--stages", "read")
     assert ended == status and re.search(said, " ".join(out.split())), out

@@ -8,7 +8,6 @@ if jax.__version_info__ < (0, 8):
     pytest.skip("jax.pmap is not judged before jax 0.8", allow_module_level=True)
 
 from lab_utils.dry_run.private import jax as names  # noqa: E402
-from lab_utils.dry_run.read.jaxpr import equations  # noqa: E402
 
 jnp, P = jax.numpy, jax.sharding.PartitionSpec
 HERE = f"jax {jax.__version__}: see lab_utils/dry_run/private/jax.py"
@@ -30,14 +29,16 @@ def test_a_gradient_and_a_print_are_known_by_their_equations():
         return {"new": weights - jax.grad(loss)(weights, rows)}
 
     traced = step.trace(ROWS[0], ROWS)
-    found = list(equations(traced.jaxpr.jaxpr))
+    found = list(names.equations(traced.jaxpr.jaxpr))
     assert any(map(names.is_of_gradient, found)), f"the name stack of gradients, {HERE}"
     assert any(map(names.prints, found)), f"debug primitives, {HERE}"
     assert names.names(traced.jaxpr.jaxpr) == ["weights", "rows"], f"debug_info.arg_names, {HERE}"
     assert names.result_names(traced) == ["['new']"], f"out_tree, {HERE}"
     with names.printing_left_out():
         again = jax.jit(lambda w, r: step(w, r)).trace(ROWS[0], ROWS)
-    assert not any(map(names.prints, equations(again.jaxpr.jaxpr))), f"bind of primitives, {HERE}"
+    assert not any(map(names.prints, names.equations(again.jaxpr.jaxpr))), (
+        f"bind of primitives, {HERE}"
+    )
 
 
 def test_a_value_of_another_trace_is_known():

@@ -17,7 +17,6 @@ from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import inputs, training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
-from lab_utils.dry_run.read.stage import MODULES
 from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
 from lab_utils.dry_run.session import Session
 from lab_utils.estimator import tf, v1
@@ -294,7 +293,7 @@ def test_rules_that_other_programs_go_without():
         step, batch, eval=None, predict=None, serving=None, topology="v2:2x2", of_jax={}
     )
     session = Session(workload, "v2:2x2", 8, result=StageResult(Stage.READ, Status.DONE))
-    session.apply_rules("lab_utils.dry_run.read", MODULES)
+    session.apply_rules()
     left_out = {why: ids for (mode, why), ids in session.left_out.items() if mode is Mode.TRAIN}
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert all(ids < pages for ids in left_out.values())

@@ -19,6 +19,7 @@ from programs import PROGRAMS, Fault, Whole, load
 from programs.judge import judged
 
 from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.feed import stage as feed_stage
 
 HERE = Path(__file__).parent
 FAULTS = [
@@ -113,12 +114,13 @@ def test_planted_fault_is_named_at_its_line(program, fault):
 
 
 @pytest.mark.parametrize("name", WHOLE_WAY)
-def test_program_goes_through_all_stages(name, own_cache):
+def test_program_goes_through_all_stages(name, own_cache, monkeypatch):
+    monkeypatch.setattr(feed_stage, "MOST_SECONDS", 0.3)
     pytest.importorskip("libtpu")
     program = next(each for each in PROGRAMS if each.name == name)
     path = program.written(folder())
     subject, data, *options = load(path).main(str(folder()))
-    report = dry_run(subject, data, feed_seconds=0.3, progress=False, **(options or [{}])[0])
+    report = dry_run(subject, data, progress=False, **(options or [{}])[0])
     found = [[each.rule, each.severity, each.where] for each in report.findings]
     failed = [stage.stage for stage in report.stages if stage.status == "failed"]
     whole = answer(program, {"file": path.name, "findings": found, "failed": failed})

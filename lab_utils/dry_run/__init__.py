@@ -3,13 +3,12 @@
     from lab_utils.dry_run import dry_run
     report = dry_run(estimator, input_fn, topology="v2:2x2")
 
-or `python -m lab_utils.dry_run MODULE:FUNCTION`, or in a notebook `%load_ext lab_utils.dry_run` and
-`%dry_run train.py`. Importing this package imports neither TensorFlow nor JAX; the first name taken from it
-imports what that name needs.
+or `python -m lab_utils.dry_run MODULE:FUNCTION`. Importing this package imports neither TensorFlow nor JAX;
+the first name taken from it imports what that name needs.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lab_utils.dry_run.api import dry_run
@@ -39,8 +38,3 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'records')}"), name)
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext lab_utils.dry_run` gives a notebook the magic %dry_run."""
-    importlib.import_module(f"{__name__}.magic").register(shell)

@@ -4,7 +4,6 @@ TensorFlow is imported for what is written with it only: a program of JAX needs 
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -36,7 +35,6 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
-    feed_seconds: float = 2.0,
     mesh_axes: Mapping[str, int] | None = None,
     state_argnums: int | Sequence[int] | None = None,
     batch_argnums: int | Sequence[int] | None = None,
@@ -61,7 +59,6 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
-        feed_seconds: how long to measure the input pipeline at most; it ends when the rate is known to 5 %.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         state_argnums, batch_argnums: which positional arguments of a JAX step are its state, which its
             results replace, and which hold the examples. Left out, structures and shapes must tell it.
@@ -78,11 +75,11 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
 
     Raises:
         TypeError: `subject` or `data` is none of these.
-        ValueError: an unknown stage or topology, or steps or seconds that are not positive.
+        ValueError: an unknown stage or topology, or a number of steps or seconds that is not positive.
     """
     chosen_stages = {Stage(stage) for stage in stages}
-    if steps < 1 or not 0 < feed_seconds < math.inf:
-        raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
+    if steps < 1:
+        raise ValueError(f"steps={steps} must be a positive number")
     is_chosen, topology = topology is None, topology or default_topology(subject, data)
     cores = chips.cores(topology)
     try:
@@ -104,7 +101,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
         named = None if is_chosen else topology
         return refusal(refused.kind, named, finding, framework=refused.kind)
-    session = Session(workload, topology, cores, steps, feed_seconds, numerics)
+    session = Session(workload, topology, cores, steps, numerics)
     so_far = partial(_so_far, session)
     ticking = shown("starting", so_far) if progress else contextlib.nullcontext(session.say)
     caching = contextlib.nullcontext() if cache else results.disable()

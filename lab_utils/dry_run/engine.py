@@ -4,11 +4,13 @@ A fact is computed once, when a rule first needs it. Where it cannot be had, eve
 out, and stands under NOT CHECKED with its id and the reason.
 """
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from lab_utils.dry_run import rules
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.records import Finding, Mode, Stage
 from lab_utils.dry_run.unavailable import Unavailable
 
@@ -36,6 +38,9 @@ class fact:
                 facts.known[self.name] = self.func(facts)
             except Unavailable as why:
                 facts.known[self.name] = why
+            except CannotLower as error:
+                facts.refused = error
+                facts.known[self.name] = Unavailable(error.in_the_way())
         value = facts.known[self.name]
         if isinstance(value, Unavailable):
             raise Unavailable(*value.args)
@@ -43,18 +48,30 @@ class fact:
 
 
 class Facts:
-    """What is known of one mode of what was handed over; of this class, nothing.
+    """What is known of one mode of what was handed over.
 
     A subclass has the facts of its kind of program, as methods marked with `fact`, and plain attributes for
-    what is known from the start. What it does not have is unavailable, for the reason `without`. `stopped_by`
-    is the rule whose mistake kept the graph of the mode from being built, "" for none.
+    what is known from the start.
+
+    Attributes:
+        modules: of this package, whose rules are asked of such programs, in this order.
+        without: why a fact that those rules need, and the subclass does not have, is unavailable.
+        stopped_by: the rule whose mistake kept the graph of the mode from being built, "" for none.
+        refused: why the step of the mode cannot be built, once a fact that needs it was asked for.
     """
 
+    modules: ClassVar[tuple[str, ...]] = ()
+    without: ClassVar[str] = ""
     stopped_by = ""
+    refused: CannotLower | None = None
 
-    def __init__(self, mode: Mode, without: str = "") -> None:
-        self.mode, self.without = mode, without
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
         self.known: dict[str, Any] = {}
+
+    def not_read(self) -> list[str]:
+        """Sentences on what no rule reads of the program."""
+        return []
 
     def give(self, names: tuple[str, ...]) -> list[Any]:
         """The facts of those names.
@@ -62,12 +79,10 @@ class Facts:
         Raises:
             Unavailable: one cannot be had.
         """
-        return [self._one(name) for name in names]
-
-    def _one(self, name: str) -> Any:
-        if not hasattr(type(self), name) and name not in vars(self):
+        known = {*dir(type(self)), *vars(self)}
+        if not known.issuperset(names):
             raise Unavailable(self.without)
-        return getattr(self, name)
+        return [getattr(self, name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -78,30 +93,35 @@ class Rule:
         ids: of the findings that the function yields.
         needs: the names of the facts that it takes, in the order of its parameters.
         modes: in which it is asked.
+        stage: in which it is asked.
         function: yields findings; it may raise Unavailable, too.
     """
 
     ids: tuple[str, ...]
     needs: tuple[str, ...]
     modes: tuple[Mode, ...]
+    stage: Stage
     function: Callable[..., Iterator[Finding]]
-
-    @property
-    def stage(self) -> Stage:
-        """The stage in which it is asked: that of the page of its first id."""
-        return rules.rule(self.ids[0]).stage
 
 
 RULES: list[Rule] = []
 
 
 def rule(
-    *ids: str, needs: tuple[str, ...], modes: tuple[Mode, ...] = STEPS
+    *ids: str,
+    needs: tuple[str, ...],
+    modes: tuple[Mode, ...] = STEPS,
+    stage: Stage | None = None,
 ) -> Callable[[Callable], Callable]:
-    """Registers a function of facts as the rule, or the rules, of these ids."""
+    """Registers a function of facts as the rule, or the rules, of these ids.
+
+    It is asked in `stage`, where the kind of program it is for shows the mistake in another stage than that
+    of the page of the first id.
+    """
+    asked_in = stage or rules.rule(ids[0]).stage
 
     def register(function: Callable[..., Iterator[Finding]]) -> Callable[..., Iterator[Finding]]:
-        RULES.append(Rule(ids, needs, modes, function))
+        RULES.append(Rule(ids, needs, modes, asked_in, function))
         return function
 
     return register
@@ -114,14 +134,20 @@ FOR_AN_ESTIMATOR = "asked of a TPUEstimator only"
 LeftOut = dict[str, set[str]]
 
 
+def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
+    """The rules of a stage that are asked of a program with such facts."""
+    names = [importlib.import_module(f"{__package__}.{name}").__name__ for name in facts.modules]
+    asked = [item for item in RULES if item.stage is stage and facts.mode in item.modes]
+    return [item for name in names for item in asked if item.function.__module__ == name]
+
+
 def apply_rules(facts: Facts, stage: Stage) -> tuple[list[Finding], LeftOut]:
     """The findings of all rules of a stage for one mode, and the rules that could not be asked."""
     findings: list[Finding] = []
     left_out: LeftOut = {}
-    for item in RULES:
-        if item.stage is stage and facts.mode in item.modes:
-            try:
-                findings += item.function(*facts.give(item.needs))
-            except Unavailable as why:
-                left_out.setdefault(str(why), set()).update(item.ids)
+    for item in rules_of(facts, stage):
+        try:
+            findings += item.function(*facts.give(item.needs))
+        except Unavailable as why:
+            left_out.setdefault(str(why), set()).update(item.ids)
     return findings, left_out

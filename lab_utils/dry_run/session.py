@@ -1,8 +1,7 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
-import importlib
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import Place, place, without_stacks
@@ -40,7 +39,6 @@ class Session:
 
     Attributes:
         steps: how many train steps to run on virtual cores.
-        feed_seconds: how long to measure the input pipeline at most.
         on_tpu: run the steps also with a TPU's matmuls; `numerics` is what they did.
         say: told what a stage is doing.
         results: of the stages so far.
@@ -55,7 +53,6 @@ class Session:
     topology: str
     cores: int
     steps: int = 3
-    feed_seconds: float = 2.0
     on_tpu: bool = False
     numerics: Numerics | None = None
     say: Callable[[str], None] = lambda what: None
@@ -83,14 +80,16 @@ class Session:
             self._traces = self.workload.trace(self.cores)
         return self._traces
 
-    def apply_rules(self, package: str, modules: Sequence[str]) -> list[Finding]:
-        """What the rules of the stage under way, those of `modules` in `package`, find in each mode."""
+    def facts(self) -> list[Facts]:
+        """What is known of each mode of the workload before a compilation."""
         if self._facts is None:
             self._facts = self.workload.facts(self.traces(), self.cores)
-        for name in modules if self._facts else ():
-            importlib.import_module(f"{package}.{name}")
+        return self._facts
+
+    def apply_rules(self) -> list[Finding]:
+        """What the rules of the stage under way find in each mode."""
         findings = []
-        for facts in self._facts:
+        for facts in self.facts():
             found, left_out = apply_rules(facts, self.result.stage)
             findings += found
             for why, ids in left_out.items():
@@ -147,7 +146,7 @@ class Session:
     def cannot_lower(self, mode: Mode, error: CannotLower) -> tuple[Status, str]:
         """Status and detail of a stage whose step cannot be lowered; its finding is added.
 
-        What an earlier stage said of the same line is not said again.
+        What an earlier stage said of the same line is not said again, nor this rule of it.
         """
         if isinstance(error, InputUnfit):
             return Status.FAILED, f"the {mode} step cannot be lowered: {error}"
@@ -158,9 +157,14 @@ class Session:
             self.not_judged += [] if step in self.not_judged else [step]
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
         finding = error.finding()
-        earlier = (old for result in self.results for old in result.findings)
-        at_line = (old for old in earlier if old.place.source_line == finding.place.source_line)
-        cause = next((old.rule for old in at_line), "")
+        at_line = (
+            old.rule
+            for result in self.results
+            for old in result.findings
+            if old.place.source_line == finding.place.source_line
+            and (result is not self.result or old.rule == finding.rule)
+        )
+        cause = next(at_line, "")
         self.add([replace(finding, because_of=cause)])
         return Status.FAILED, detail
 

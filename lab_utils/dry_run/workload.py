@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Comparison, Program
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Mode
 
 
 @dataclass(frozen=True)
@@ -200,12 +200,8 @@ class Workload(Protocol):
         return []
 
     def facts(self, traces: list[Trace], cores: int) -> list[Any]:
-        """What is known of each mode before a compilation: facts.py, for the rules of stage "read"."""
+        """What is known of each mode before a compilation: a subclass of engine.Facts for each."""
         return []
-
-    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
-        """What this kind of program tells beside its facts, and what no rule reads of it."""
-        return [], []
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.

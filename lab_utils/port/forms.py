@@ -3,7 +3,6 @@
 import ast
 import re
 
-from lab_utils.port.inputs import Inputs
 from lab_utils.port.program import Program, argument, last_name, parameters
 
 _SIZES = ("train_batch_size=1024", "eval_batch_size=1024", "predict_batch_size=1024")
@@ -22,7 +21,6 @@ class Forms:
         """Makes the edits, and lists what belongs to them."""
         if "stimator" not in self._program.text:
             return
-        Inputs(self._program).apply()
         self._wrap_optimizers()
         changes = {
             "estimator.Estimator": self._estimator,
@@ -68,6 +66,12 @@ class Forms:
         if not argument(call, "config", 2):
             arguments.insert(0, f"config={self._tpu('RunConfig')}({self._loops()})")
         program.insert_arguments(call, *arguments)
+        program.leave(
+            call,
+            'its input functions take params, and make batches of params["batch_size"] with '
+            "drop_remainder=True",
+            "02",
+        )
         program.leave(call, "set the batch sizes: the diff has 1024 for all cores together", "08")
         program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "12")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from unittest import mock
 
 import pytest
 from dry_run_models import run_program
@@ -95,17 +96,9 @@ def _target(port: Port) -> Target:
 def report_of(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> Report:
     """What the public door says of a port, with these stages."""
     subject, data, options, observed = _target(port)
-    return dry_run(
-        subject,
-        data,
-        topology,
-        stages=stages,
-        feed_seconds=0.1,
-        cache=False,
-        progress=False,
-        observed=observed,
-        **options,
-    )
+    options |= {"stages": stages, "observed": observed, "cache": False, "progress": False}
+    with mock.patch.object(feed, "MOST_SECONDS", 0.1):
+        return dry_run(subject, data, topology, **options)
 
 
 def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:

@@ -28,6 +28,7 @@ from lab_utils.runtime import chips
 # When a measured rate is known: the share that it may be off, the parts that are compared, and Student's
 # factor for 95 % with so many; looked at after every so many batches.
 _KNOWN, _PARTS, _STUDENT, _EVERY = 0.05, 10, 2.26, 10
+MOST_SECONDS = 2.0  # of measuring, where the rate is not known earlier
 # One busy core, as measured: the pipeline's threads and the loop that counts add a little.
 _ONE_CORE = 1.3
 
@@ -40,9 +41,7 @@ def carry_out(session: Session) -> str:
             raise Skip(session.workload.no_feed)
         try:
             session.say(f"reading batches, at most {elsewhere.BATCH_SECONDS} s for each")
-            feed, idle, duration = measure(
-                pipeline, seconds=session.feed_seconds, batch_size=batch_size
-            )
+            feed, idle, duration = measure(pipeline, seconds=MOST_SECONDS, batch_size=batch_size)
         except NoBatches:
             session.add([rules.finding("TPU504", where)])
             return "no batch"
@@ -124,7 +123,7 @@ class NoBatches(Exception):
 def measure(
     source: Any,
     *,
-    seconds: float = 2.0,
+    seconds: float,
     batch_size: int | None = None,
 ) -> tuple[Feed, float, float]:
     """Reads batches as fast as they come, until their rate is known to 5 %, or for about `seconds`.

@@ -1,4 +1,4 @@
-"""Finds what no TPU accepts of a dataset, and the line of the mapped function that brings it in."""
+"""The datasets that Keras makes of what fit is given, and their batches of one size."""
 
 import itertools
 import math
@@ -7,19 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.common.figures import counted
-from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import (
-    STRINGS,
-    UNKNOWN_SIZES,
-    Fault,
-    names_of_strings,
-    within,
-)
 from lab_utils.estimator import tf
 
 
@@ -100,85 +88,3 @@ def _arrays(data: Any) -> Any:
     if isinstance(data, list | tuple) and data and hasattr(data[0], "shape"):
         return tuple(_arrays(value) for value in data)
     return data.to_numpy() if hasattr(data, "to_numpy") else data
-
-
-def share_of(batch: int, cores: int) -> int:
-    """The most examples of a batch that tf.distribute gives to one of `cores` cores."""
-    return math.ceil(batch / cores)
-
-
-def uneven(batches: tf.data.Dataset, where: Place, cores: int) -> Finding | None:
-    """The note on batches of which tf.distribute gives the cores shares of different sizes."""
-    batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
-    if not batch or batch % cores == 0:
-        return None
-    share = share_of(batch, cores)
-    full, rest = divmod(batch, share)
-    sizes = [f"{counted(full, 'core')} {counted(share, 'example')} each"]
-    sizes += [f"one {rest}"] if rest else []
-    if idle := cores - full - bool(rest):
-        sizes.append(f"{idle} none")
-    what = (
-        f"tf.distribute gives {', '.join(sizes)}, and the TPU pads all shares to the largest one. "
-        "The size of a share is then not static, which some ops do not support"
-    )
-    return _indivisible(where, batch, cores, what, note=True)
-
-
-def _indivisible(where: Place, batch: int, cores: int, what: str, note: bool) -> Finding:
-    suggestion = max(cores, round(batch / cores) * cores)
-    facts = {"batch": batch, "cores": cores, "what": what, "suggestion": suggestion}
-    return finding("TPU106", where, note=note, **facts)
-
-
-def unfit(dataset: tf.data.Dataset | None, where: Place) -> Finding | None:
-    """The finding for batches of a dataset that no TPU accepts."""
-    if dataset is None:
-        return None
-    if has(dataset, STRINGS):
-        names = names_of_strings(dataset.element_spec)
-        source = f"the dataset ({names})"
-        return finding("TPU119", origin(dataset, STRINGS) or where, source=source)
-    composite = tf.RaggedTensorSpec, tf.SparseTensorSpec
-    if any(isinstance(spec, composite) for spec in _specs(dataset)):
-        return finding("TPU128", where, source="the dataset")
-    if has(dataset, UNKNOWN_SIZES):
-        return finding("TPU102", origin(dataset, UNKNOWN_SIZES) or where)
-    return None
-
-
-def has(dataset: Any, fault: Fault, batched: bool = True) -> bool:
-    """Whether a dataset's batches, or its examples, hold STRINGS or UNKNOWN_SIZES."""
-    specs = _specs(dataset)
-    if fault is STRINGS:
-        return any(spec.dtype == tf.string for spec in specs)
-    inner = [spec.shape[1:] if batched and spec.shape.rank else spec.shape for spec in specs]
-    scalars = batched and any(spec.shape.rank == 0 for spec in specs)
-    return scalars or not all(shape.is_fully_defined() for shape in inner)
-
-
-def origin(dataset: Any, fault: Fault) -> Place:
-    """Where a dataset came to have what `has` says; NOWHERE where that is not known.
-
-    The first on the way from its sources counts whose elements have the same types: records are strings
-    by right, before they are parsed.
-    """
-    line, batched = NOWHERE, True
-    while dataset is not None:
-        function = _tensorflow.function_of_dataset(dataset)
-        op = within(function, fault) if function is not None else None
-        line = place(op) if op is not None else line
-        types, batched = _types(dataset), batched and "Batch" not in type(dataset).__name__
-        before = _tensorflow.inputs_of_dataset(dataset)
-        dataset = next((d for d in before if _types(d) == types and has(d, fault, batched)), None)
-    return line
-
-
-def _types(dataset: Any) -> list[Any]:
-    return [spec.dtype for spec in _specs(dataset)]
-
-
-def _specs(dataset: Any) -> list[Any]:
-    """The specs of all tensors of an element; labels may be None."""
-    specs = tf.nest.flatten(dataset.element_spec)
-    return [spec for spec in specs if hasattr(spec, "dtype") and hasattr(spec, "shape")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import place, told
-from lab_utils.dry_run.facts import EstimatorFacts
+from lab_utils.dry_run.facts.tensorflow import EstimatorFacts
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike

@@ -9,8 +9,8 @@ import numpy as np
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts
-from lab_utils.dry_run.facts import DatasetFacts, StepFacts
+from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, OfAStep, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
@@ -20,8 +20,8 @@ from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.read.batches import share_of
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.trace.blame import ARGUMENTS
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
@@ -38,6 +38,7 @@ class StepWorkload(Workload):
         step_name: what reports call the step.
         where: the learner's line that the step comes from.
         trained: the variables that are trained; None where TensorFlow's own mark on them says it.
+        jit_compile: as of a model of Keras; None of other steps.
         may_be_forward: it need not be a step of training, and is none where it writes no trainable variable.
     """
 
@@ -46,6 +47,7 @@ class StepWorkload(Workload):
     step_name: str
     where: Place
     trainable: Sequence[tf.Variable] | None = None
+    jit_compile: bool | None = None
     may_be_forward = False
     framework = "TensorFlow"
 
@@ -63,27 +65,13 @@ class StepWorkload(Workload):
         """
 
     def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
-        """What is known of the train step of a core, nothing where its batches fit no step; no other mode."""
-        if datasets.unfit(self.dataset, self.feed_place):
-            return []
-        seen, where = self.observed, self.feed_place
-        others = [Facts(mode, FOR_AN_ESTIMATOR) for mode in (Mode.EVAL, Mode.PREDICT)]
-        validation = seen.fit.get("validation_data")
+        """What is known of the train step of a core, and of the dataset that fit validates with."""
+        evaluation = OfAStep(Mode.EVAL)
+        validation = self.observed.fit.get("validation_data")
         if isinstance(validation, tf.data.Dataset):
-            others[0] = DatasetFacts(Mode.EVAL, validation, cores, seen, where)
-        return [StepFacts(self.traced(cores), self.dataset, cores, seen, where), *others]
-
-    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
-        """Findings where the model is made outside of its scope, or its batches do not fit a step."""
-        outside, where = self.observed.outside, self.feed_place
-        findings = [finding("TPU230", outside)] if outside else []
-        if not self.observed.fit.get("is_compiled", True):
-            findings.append(finding("TPU234", where))
-        if unfit := datasets.unfit(self.dataset, where):
-            findings.append(unfit)
-        elif self.dataset and (uneven := datasets.uneven(self.batches, where, cores)):
-            findings.append(uneven)
-        return findings, []
+            where = self.feed_place
+            evaluation = DatasetFacts(Mode.EVAL, validation, cores, self.observed, where)
+        return [StepFacts(self, cores), evaluation, OfAStep(Mode.PREDICT)]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -214,7 +202,7 @@ def _computes(graph: Any) -> bool:
 
 def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:
     """A batch as a part for each core, [cores, share, ...]; its last example again where they are uneven."""
-    count = datasets.share_of(len(leaf), cores)
+    count = share_of(len(leaf), cores)
     rows = np.minimum(np.arange(cores * count), len(leaf) - 1)
     return leaf[rows].reshape(cores, count, *leaf.shape[1:])
 
@@ -257,7 +245,7 @@ def share(spec: tf.TensorSpec, cores: int, uneven: bool = False) -> tf.TensorSpe
         raise InputUnfit(
             f"a tensor of shape {spec.shape} cannot be split over {counted(cores, 'core')}"
         )
-    return tf.TensorSpec([datasets.share_of(spec.shape[0], cores), *spec.shape[1:]], spec.dtype)
+    return tf.TensorSpec([share_of(spec.shape[0], cores), *spec.shape[1:]], spec.dtype)
 
 
 def _resources(

@@ -8,7 +8,7 @@ import math
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -17,15 +17,19 @@ from typing import Any
 import jax
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place, place, uncoloured
+from lab_utils.common.source import Place, place
+from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.jax import JaxFacts
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import (
     NOTHING_COMPUTED,
     CannotLower,
+    IndivisibleAxis,
     InputUnfit,
-    shortened,
+    NothingKept,
+    NotJax,
 )
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
@@ -40,9 +44,7 @@ from lab_utils.dry_run.program import (
     Split,
 )
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
-from lab_utils.dry_run.read import mapped as read_mapped
-from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
@@ -54,29 +56,6 @@ _SIZED = (
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
 _SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
 _AROUND = " If only the function around a jitted step reads values, hand over the jitted step."
-
-
-class NotJax(CannotLower):
-    """The step raised while JAX traced or lowered it; `case` says what to do, in the words of TPU343."""
-
-    def __init__(self, error: Exception, where: Place, case: str, **facts: str) -> None:
-        prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
-        super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
-        self.facts = {"case": case} | facts
-
-    def finding(self) -> Finding:
-        """TPU343, with JAX's own words."""
-        message = str(self)
-        facts = {"reason": shortened(message)} | self.facts
-        return finding("TPU343", self.where, message=message, **facts)
-
-
-class NothingKept(CannotLower):
-    """The step changes what jax.jit has copied, and returns nothing."""
-
-    def finding(self) -> Finding:
-        """TPU408, as a run would show it."""
-        return _lost(self.where)
 
 
 class JaxWorkload(Workload):
@@ -122,7 +101,12 @@ class JaxWorkload(Workload):
             )
 
     @cached_property
-    def _traces(self) -> list[Any]:
+    def traces(self) -> list[Any]:
+        """The step as JAX traces it, with the arguments of each call.
+
+        Raises:
+            CannotLower: it cannot be traced.
+        """
         return [self._traced(*call) for call in self.calls]
 
     @cached_property
@@ -132,7 +116,7 @@ class JaxWorkload(Workload):
         None, and none, where a program made no two calls. Where the step changes objects in place, None
         stands for what comes back.
         """
-        jaxpr, recorded = self._traces[0].jaxpr.jaxpr, self.recorded
+        jaxpr, recorded = self.traces[0].jaxpr.jaxpr, self.recorded
         is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
         if not is_known:
             return None, set()
@@ -150,7 +134,7 @@ class JaxWorkload(Workload):
         pairs, _ = self._seen
         if pairs is not None and self.state_argnums is None:
             return list(pairs.items())
-        return read_jaxpr.state_numbers(self._traces[0], self.state_argnums)
+        return read_jaxpr.state_numbers(self.traces[0], self.state_argnums)
 
     @cached_property
     def batch(self) -> set[int]:
@@ -159,7 +143,7 @@ class JaxWorkload(Workload):
         Raises:
             InputUnfit: arrays of several first axes may be meant.
         """
-        traced = self._traces[0]
+        traced = self.traces[0]
         _, new = self._seen
         held = {n for n, _ in self.state}
         if self.batch_argnums is not None:
@@ -223,47 +207,38 @@ class JaxWorkload(Workload):
 
     def _line_of(self, primitive: str) -> Place:
         """The first line of the step that uses a primitive; no place where it was not traced."""
-        traces = self.__dict__.get("_traces", ())
+        traces = self.__dict__.get("traces", ())
         lines = (read_jaxpr.line_of(traced.jaxpr.jaxpr, primitive) for traced in traces)
         return next(filter(None, lines), Place())
 
-    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
-        """What the step's jaxpr tells."""
-        # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
-        one_cache = hasattr(self.inner, "trace")
-        statics = [] if one_cache else [jax_calls.statics(*call) for call in self.calls]
-        findings = read_jaxpr.changing(
-            self._traces, self.where, one_cache=one_cache, statics=statics
-        )
-        findings += read_jaxpr.read(self._traces[0], self.state, self.where)
-        jaxpr = self._traces[0].jaxpr.jaxpr
-        _, arguments = self._first_call()
-        copies = jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
-        findings += read_mapped.read(jaxpr, self.state, copies, self.where, is_pmap=self.is_pmap)
-        if not self.state and jax_calls.loses_updates(*self.calls[0]):
-            findings.append(_lost(self.where))
-        return findings, list(self._not_read())
+    def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
+        """What is known of the step."""
+        return [JaxFacts(self)]
 
-    def _not_read(self) -> Iterator[str]:
-        if self.recorded and not self.recorded.is_jitted:
-            yield (
-                "How fast the program is: it calls jax.grad outside of jax.jit, so a TPU runs one "
-                "op after another. The gradients were judged as if they were jitted, so jit the "
-                "whole step."
-            )
-        if not self.state:
-            yield (
-                "How the program uses the step's results: none of them replaces an argument, so "
-                "the dry run could not judge an update outside of the step. Jit the whole step, "
-                "or say which arguments are state, as in dry_run(step, arguments, "
-                "state_argnums=0)."
-            )
+    @property
+    def statics(self) -> list[list[Any]] | None:
+        """Of each call what is a constant of its program; None for what JAX jitted, whose cache tells."""
+        if hasattr(self.inner, "trace"):
+            return None
+        return [jax_calls.statics(*call) for call in self.calls]
+
+    @property
+    def copies(self) -> set[int]:
+        """The numbers of the arguments that the cores hold alike, each in an array of its own."""
+        _, arguments = self._first_call()
+        jaxpr = self.traces[0].jaxpr.jaxpr
+        return jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
+
+    @property
+    def loses_updates(self) -> bool:
+        """Whether jax.jit hands the step a copy of what it changes."""
+        return jax_calls.loses_updates(*self.calls[0])
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
         if batch is not None:
             raise InputUnfit("a JAX step is judged only with the batch of its example")
-        traced = self._traces[0]
+        traced = self.traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
         mapper, here = self._mapper(jaxpr), jax.device_count()
@@ -272,7 +247,7 @@ class JaxWorkload(Workload):
         state = {names[number] for number, _ in self.state}
         try:
             inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
-        except sharded.IndivisibleAxis as error:
+        except IndivisibleAxis as error:
             raise NotJax(error, self.where, "branch", around="") from error
         # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
         reused = state if self.is_pmap else set()
@@ -304,7 +279,7 @@ class JaxWorkload(Workload):
 
         Those of jax.pmap have an axis of devices before that of examples.
         """
-        variables = self._traces[0].jaxpr.jaxpr.invars
+        variables = self.traces[0].jaxpr.jaxpr.invars
         shapes = [variables[number].aval.shape for number in self.batch]
         return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
 
@@ -321,7 +296,7 @@ class JaxWorkload(Workload):
             Incomparable: it cannot be run here.
         """
         step, whole = self._first_call()
-        traced = self._traces[0]
+        traced = self.traces[0]
         leaves = jax.tree.leaves(whole)
         numbers = jax_calls.leaf_numbers(leaves, traced.jaxpr.jaxpr.invars) or {}
         shardings = {n: getattr(leaves[leaf], "sharding", None) for leaf, n in numbers.items()}
@@ -393,10 +368,6 @@ def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
         array.dtype,
         trainable=state and "float" in array.dtype,
     )
-
-
-def _lost(where: Place) -> Finding:
-    return finding("TPU408", where, steps=1, case="copied")
 
 
 def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:

@@ -147,7 +147,7 @@ def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) 
         Exception: whatever the function raises while JAX traces it.
     """
     traced = trace(partial(function, **kwargs) if kwargs else function, args)
-    return any(map(_jax.is_of_gradient, read_jaxpr.equations(traced.jaxpr.jaxpr)))
+    return any(map(_jax.is_of_gradient, _jax.equations(traced.jaxpr.jaxpr)))
 
 
 def stand_ins(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:

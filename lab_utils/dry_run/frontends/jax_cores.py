@@ -17,7 +17,6 @@ from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
 from lab_utils.dry_run.read import mapped
-from lab_utils.dry_run.read.jaxpr import equations
 
 Call = tuple[Callable, tuple]  # a step, and its positional arguments
 
@@ -47,7 +46,7 @@ def comparison(
     Raises:
         Incomparable: its arguments are not known well enough, or JAX cannot export it.
     """
-    if any(map(_jax.prints, equations(traced.jaxpr.jaxpr))):
+    if any(map(_jax.prints, _jax.equations(traced.jaxpr.jaxpr))):
         real = trace
 
         def trace(step: Callable, call: tuple) -> Any:
@@ -251,7 +250,7 @@ def _exported(
 def _slots(traced: Any, roles: Roles, copies: set[int], *, is_pmap: bool) -> list[Slot]:
     jaxpr = traced.jaxpr.jaxpr
     names = _jax.names(jaxpr)
-    labels = mapped.labels(jaxpr, copies, is_pmap=is_pmap)
+    labels = mapped.follow(jaxpr, copies, is_pmap=is_pmap).labels
     has_gradients = any(mapped.GRADIENT in of for of in labels)
     return [
         Slot(

@@ -7,9 +7,6 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import keras_lines
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf
 
 
@@ -27,6 +24,7 @@ class KerasWorkload(StepWorkload):
                 f"the Keras model {model.name!r} is not compiled: call compile on it first"
             )
         self.model, self.dataset = model, dataset
+        self.jit_compile = getattr(model, "jit_compile", None)
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
         self.where = place(type(model)) or Place(text=model.name)
@@ -40,13 +38,6 @@ class KerasWorkload(StepWorkload):
         variables = self.model.trainable_variables if self.model.built else []
         # Keras 3 wraps them.
         return [v if isinstance(v, tf.Variable) else v.value for v in variables] or None
-
-    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
-        """What the step's batches tell; and a finding where Keras is to compile the step by itself."""
-        findings, left_out = super().read(traces, cores)
-        if getattr(self.model, "jit_compile", None) is True:
-            findings.append(finding("TPU235", self.feed_place))
-        return findings, left_out
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
         """The model's train_step, traced as TPUStrategy would run it.

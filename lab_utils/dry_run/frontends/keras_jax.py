@@ -19,25 +19,20 @@ import keras
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
+from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.jax import KerasJaxFacts
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_lines as lines
-from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax
+from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower, IndivisibleAxis, InputUnfit, NotJax
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Comparison, Program
-from lab_utils.dry_run.read import keras_jax as rules_of_keras
-from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace
-
-_NOT_READ = (
-    "Evaluation and prediction with the model, which are not compiled, and the input pipeline, of "
-    "which only the batches are read."
-)
-
 
 # Of a message of JAX: lines on which of Keras' functions was traced.
 _OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
@@ -72,7 +67,7 @@ class KerasJaxWorkload(JaxWorkload):
         self.recorded = self.state_argnums = self.batch_argnums = (
             None  # Keras itself says what is what
         )
-        self.is_pmap, self._effects = False, []
+        self.is_pmap, self.effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError, LookupError) as error:
@@ -99,7 +94,7 @@ class KerasJaxWorkload(JaxWorkload):
     @cached_property
     def inner(self) -> Any:
         """The jitted step: of the variables by their names, and a batch."""
-        model, names, sizes = self.model, self._names, list(map(len, self._state))
+        model, names, sizes = self.model, self._names, list(map(len, self.variables))
         trained_at = self.observed.trained_at
 
         def train_step(variables: dict[str, Any], data: Any) -> tuple[Any, dict[str, Any]]:
@@ -108,7 +103,7 @@ class KerasJaxWorkload(JaxWorkload):
             logs, new = lines.at(trained_at, lambda: model.train_step(state, data))
             return logs, dict(zip(names, jax.tree.leaves(new), strict=True))
 
-        shardings = {name: each.sharding for name, each in self._variables.items()}
+        shardings = {name: each.sharding for name, each in self._shapes.items()}
         outputs = None if self.distribution is None else (None, shardings)
         return jax.jit(train_step, donate_argnums=0, out_shardings=outputs)
 
@@ -118,7 +113,7 @@ class KerasJaxWorkload(JaxWorkload):
         return self.inner
 
     @cached_property
-    def _state(self) -> tuple[list[Any], ...]:
+    def variables(self) -> tuple[list[Any], ...]:
         """The variables of the step in the order of Keras: trained, others, the optimizer's, metrics'.
 
         Raises:
@@ -136,7 +131,7 @@ class KerasJaxWorkload(JaxWorkload):
     @cached_property
     def _names(self) -> list[str]:
         names: dict[str, None] = {}
-        for variable in [variable for part in self._state for variable in part]:
+        for variable in [variable for part in self.variables for variable in part]:
             number, name = 1, variable.path
             while name in names:
                 number, name = number + 1, f"{variable.path}_{number + 1}"
@@ -144,9 +139,9 @@ class KerasJaxWorkload(JaxWorkload):
         return list(names)
 
     @cached_property
-    def _variables(self) -> dict[str, Any]:
+    def _shapes(self) -> dict[str, Any]:
         """Shape and type of each variable, with the sharding that the distribution gives it."""
-        whole = [variable for part in self._state for variable in part]
+        whole = [variable for part in self.variables for variable in part]
         return {
             name: jax.ShapeDtypeStruct(
                 tuple(variable.shape), variable.dtype, sharding=self._sharding(variable)
@@ -164,18 +159,18 @@ class KerasJaxWorkload(JaxWorkload):
     def calls(self) -> list[tuple]:
         """The step with the arguments of the first calls, as shapes."""
         batches = map(self._abstract, self.data.first)
-        return [(self.step, (self._variables, batch)) for batch in batches]
+        return [(self.step, (self._shapes, batch)) for batch in batches]
 
     @cached_property
     def state(self) -> list[tuple[int, int]]:
         """Pairs (number of a variable's array, number of the result that is its new value)."""
-        first = len(self._traces[0].jaxpr.jaxpr.outvars) - len(self._names)
+        first = len(self.traces[0].jaxpr.jaxpr.outvars) - len(self._names)
         return [(number, first + number) for number in range(len(self._names))]
 
     @cached_property
     def batch(self) -> set[int]:
         """The numbers of the arrays that hold examples: all but the variables."""
-        return set(range(len(self._names), len(self._traces[0].jaxpr.jaxpr.invars)))
+        return set(range(len(self._names), len(self.traces[0].jaxpr.jaxpr.invars)))
 
     def comparison(self, share: int) -> Comparison:
         """The step for virtual cores of this machine, with the model's own values and its first batch.
@@ -183,7 +178,7 @@ class KerasJaxWorkload(JaxWorkload):
         Raises:
             Incomparable: it cannot be run here.
         """
-        whole = [variable for part in self._state for variable in part]
+        whole = [variable for part in self.variables for variable in part]
         values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
         arguments = jax.tree.leaves(self.calls[0][1])
         shardings = {number: each.sharding for number, each in enumerate(arguments)}
@@ -191,12 +186,12 @@ class KerasJaxWorkload(JaxWorkload):
 
         def trace(step: Any, call: tuple) -> Any:
             with self._as_in_fit():
-                return self._traced(step, (self._variables, self._abstract(call[1])))
+                return self._traced(step, (self._shapes, self._abstract(call[1])))
 
         call = values, self.data.first[0]
         with self._as_in_fit():
             return jax_cores.comparison(
-                self.step, call, self._traces[0], trace, roles, is_pmap=False, share=share
+                self.step, call, self.traces[0], trace, roles, is_pmap=False, share=share
             )
 
     def _abstract(self, batch: Any) -> Any:
@@ -225,27 +220,28 @@ class KerasJaxWorkload(JaxWorkload):
                     keras.config.enable_traceback_filtering()
 
     @cached_property
-    def _traces(self) -> list[Any]:
+    def traces(self) -> list[Any]:
+        """As of JaxWorkload."""
         if self.data.has_strings:
             raise InputUnfit("the batch holds strings")
         calls = self.calls
         self._check_layouts()
-        variables = [variable for part in self._state for variable in part]
+        variables = [variable for part in self.variables for variable in part]
         kept = _keras.without_values(variables if self.data.is_pipeline else [])
-        with self._as_in_fit(), kept, effects.noted() as self._effects:
+        with self._as_in_fit(), kept, effects.noted() as self.effects:
             return [self._traced(*call) for call in calls]
 
     def _check_layouts(self) -> None:
         """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
-        variables = [variable for part in self._state for variable in part]
-        for variable, (name, array) in zip(variables, self._variables.items(), strict=True):
+        variables = [variable for part in self.variables for variable in part]
+        for variable, (name, array) in zip(variables, self._shapes.items(), strict=True):
             if array.sharding is None:
                 continue
             spec, mesh = tuple(array.sharding.spec), dict(array.sharding.mesh.shape)
             try:
                 sharded.local_shape(array.shape, spec, mesh, name)
-            except sharded.IndivisibleAxis as error:
-                raise NotJax(error, self._made(variable) or self.where, "layout") from error
+            except IndivisibleAxis as error:
+                raise NotJax(error, self.made(variable) or self.where, "layout") from error
 
     def _build(self) -> None:
         """Makes the variables, where the program has not.
@@ -289,47 +285,17 @@ class KerasJaxWorkload(JaxWorkload):
         refused.args = (_OF_JAX.sub("", str(refused)),)
         return refused
 
-    def read(self, traces: list[Trace], cores: int) -> tuple[list[Finding], list[str]]:
-        """What the model, its distribution and its batches tell, and what the step's jaxpr does."""
-        findings = list(self._findings(cores))
-        try:
-            findings += self._of_model(cores)
-            of_jaxpr, _ = super().read(traces, cores)
-        except CannotLower as error:
-            refused = error.finding() if isinstance(error, CannotLower) else None
-            if not findings and not refused:
-                raise
-            findings += [refused] if refused else []
-            return findings, [_NOT_READ, "What the step does on a TPU: it could not be traced."]
-        return [*findings, *of_jaxpr, *self._effects], [_NOT_READ, *self._not_known()]
+    def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
+        """What is known of the model, its distribution and its batches."""
+        return [KerasJaxFacts(self, cores)]
 
-    def _not_known(self) -> Iterator[str]:
-        if self.data.is_pipeline and self.data.rest is None:
-            yield "Whether the last batch of an epoch is shorter than the others."
+    @property
+    def patterns(self) -> Mapping[str, Place]:
+        """The keys of the distribution's LayoutMap, with the lines that set them; {} without one."""
+        layout_map = self.distribution and _keras.layout_map(self.distribution)
+        return lines.of_patterns(layout_map) if layout_map else {}
 
-    def _findings(self, cores: int) -> Iterator[Finding]:
-        axis = self.distribution.batch_dim_name if self.distribution else ""
-        mesh, where = self._mesh(cores), self.feed_place
-        yield from rules_of_keras.of_batches(self.data, axis, mesh, where)
-
-    def _of_model(self, cores: int) -> Iterator[Finding]:
-        """What the built model and its distribution tell."""
-        where, layers = self.where, _keras.layers(self.model)
-        yield from rules_of_keras.of_policy(layers, where)
-        yield from rules_of_keras.of_compilation(self.model, layers, where)
-        if self.distribution is None:
-            return
-        mesh = self._mesh(cores)
-        yield from rules_of_keras.of_devices(math.prod(mesh.values()), cores, self.topology, where)
-        early = [v for part in self._state[:2] for v in part if _keras.built_sharding(v) is None]
-        yield from rules_of_keras.of_variables({v.path: self._made(v) for v in early}, where)
-        if layout_map := _keras.layout_map(self.distribution):
-            paths = [v.path for part in self._state[:2] for v in part]
-            paths += [f"{layer.path}/output" for layer in layers]
-            patterns = lines.of_patterns(layout_map)
-            yield from rules_of_keras.of_layouts(patterns, paths, where)
-
-    def _made(self, variable: Any) -> Place:
+    def made(self, variable: Any) -> Place:
         """Where the program made the innermost layer that holds a variable."""
         holders = [
             layer
@@ -338,7 +304,7 @@ class KerasJaxWorkload(JaxWorkload):
         ]
         return next((place for place in map(lines.of, reversed(holders)) if place), NOWHERE)
 
-    def _mesh(self, cores: int) -> dict[str, int]:
+    def mesh(self, cores: int) -> dict[str, int]:
         """The sizes of the mesh's axes, as it is laid on the cores; {} without a distribution."""
         if self.distribution is None:
             return {}

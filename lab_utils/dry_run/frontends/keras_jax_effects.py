@@ -16,22 +16,19 @@ import numpy as np
 from lab_utils.common import source
 from lab_utils.common.source import Place
 from lab_utils.dry_run.frontends.caller import caller
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.read.keras_jax import Effect
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[list[Finding]]:
-    """Context manager: the findings (TPU253) on what the program's own lines do while it is entered."""
-    found: dict[Place, Finding] = {}
+def noted() -> Iterator[list[Effect]]:
+    """Context manager: a list that has, once it is left, what the program's own lines did, each line once."""
+    found: dict[Place, Effect] = {}
 
     def note(what: str, result: str, case: str) -> None:
         if place := _of_program():
-            facts = {"what": what, "result": result, "case": case}
-            is_note = case == "prints"  # a shape that is printed once may be what is meant
-            found.setdefault(place, finding("TPU253", place, note=is_note, **facts))
+            found.setdefault(place, Effect(place, what, result, case))
 
-    findings: list[Finding] = []
+    effects: list[Effect] = []
     with contextlib.ExitStack() as stack:
         printed = _calling(print, note, "prints", "later steps print nothing", "prints")
         stack.enter_context(mock.patch.object(builtins, "print", printed))
@@ -43,9 +40,9 @@ def noted() -> Iterator[list[Finding]]:
                 stack.enter_context(mock.patch.object(module, function, drawn))
         stack.enter_context(_attributes(note))
         try:
-            yield findings
+            yield effects
         finally:
-            findings += found.values()
+            effects += found.values()
 
 
 def _of_program() -> Place:

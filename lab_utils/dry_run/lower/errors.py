@@ -3,7 +3,7 @@
 import re
 import textwrap
 
-from lab_utils.common.source import NOWHERE, Place
+from lab_utils.common.source import NOWHERE, Place, place, uncoloured
 from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding, some
@@ -38,6 +38,12 @@ class CannotLower(Exception):
         super().__init__(message)
         self.op_type, self.where, self.only_here = op_type, where, only_here
 
+    def in_the_way(self) -> str:
+        """Why what follows from the step is not known, and what to do first."""
+        finding = self.finding()
+        why = f"fix {finding.rule} first" if finding else shortened(str(self))
+        return f"its step could not be built: {why}"
+
     def finding(self) -> Finding | None:
         """What the port has to fix; None where only this machine stands in the way."""
         message = str(self)
@@ -70,6 +76,36 @@ class InputUnfit(CannotLower, ValueError):
 
     Or nothing is computed from them. The message is our own, and ends with what to do.
     """
+
+    def finding(self) -> None:
+        """No rule says so: the message is the stage's detail."""
+
+
+class IndivisibleAxis(ValueError):
+    """An argument's axis cannot be split as its PartitionSpec says, which JAX refuses too."""
+
+
+class NotJax(CannotLower):
+    """The step raised while JAX traced or lowered it; `case` says what to do, in the words of TPU343."""
+
+    def __init__(self, error: Exception, where: Place, case: str, **facts: str) -> None:
+        prefix = "" if isinstance(error, IndivisibleAxis) else f"{type(error).__name__}: "
+        super().__init__(uncoloured(f"{prefix}{error}"), where=place(error) or where)
+        self.facts = {"case": case} | facts
+
+    def finding(self) -> Finding:
+        """TPU343, with JAX's own words."""
+        message = str(self)
+        facts = {"reason": shortened(message)} | self.facts
+        return finding("TPU343", self.where, message=message, **facts)
+
+
+class NothingKept(CannotLower):
+    """The step changes what jax.jit has copied, and returns nothing."""
+
+    def finding(self) -> Finding:
+        """TPU408, as a run would show it."""
+        return finding("TPU408", self.where, steps=1, case="copied")
 
 
 NOTHING_COMPUTED = (

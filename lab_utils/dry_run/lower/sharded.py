@@ -11,17 +11,13 @@ import re
 from collections.abc import Mapping
 
 from lab_utils.common.figures import counted
-from lab_utils.dry_run.lower.errors import InputUnfit
+from lab_utils.dry_run.lower.errors import IndivisibleAxis, InputUnfit
 
 _MESH = re.compile(r"sdy\.mesh @(\w+) = <\[([^\]]*)\][^\n]*")
 _AXIS = re.compile(r'"([^"]+)"=(\d+)')
 # A sharding with the name of an axis in it, what a mapped function holds, or a sharding in XLA's older words.
 _SPLIT = re.compile(r'<@\w+, \[[^\]]*\{"|sdy\.manual_computation|devices=\[')
 _PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d+)")
-
-
-class IndivisibleAxis(ValueError):
-    """An argument's axis cannot be split as its PartitionSpec says, which JAX refuses too."""
 
 
 def layout(

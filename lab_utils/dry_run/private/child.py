@@ -157,7 +157,7 @@ def _run_exported(
 ) -> list[dict[str, Any]]:
     """What each step did to the state, by name, and its losses."""
     virtual_cores = counted(run["cores"], "virtual core")
-    call = (_call_of_hlo if "hlo" in run else _call_of_exported)(run, folder)
+    call = _call_of_exported(run, folder)
     with np.load(folder / run["values"]) as arrays:
         arguments = [_array(arrays[str(n)], spec) for n, spec in enumerate(run["specs"])]
     reports = []
@@ -188,22 +188,6 @@ def _call_of_exported(run: dict[str, Any], folder: Path) -> Callable[..., Any]:
         whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         options["in_shardings"] = tuple(each or whole for each in exported.in_shardings_jax(mesh))
     return jax.jit(exported.call, **options)
-
-
-def _call_of_hlo(run: dict[str, Any], folder: Path) -> Callable[..., Any]:
-    """The step of one core, which is one of the programs of "rounding", too, and compiled once."""
-    import jax
-
-    from lab_utils.dry_run.private import jax as _jax
-
-    devices = jax.devices("cpu")[:1]
-    executable = _executable(folder / run["hlo"], 1)
-
-    def call(*arguments: np.ndarray) -> list[Any]:
-        kept = [[jax.device_put(arguments[number], devices[0])] for number in run["kept"]]
-        return [cores[0] for cores in _jax.execute(executable, kept, devices)]
-
-    return call
 
 
 def _changes(

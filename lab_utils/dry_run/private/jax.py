@@ -180,15 +180,13 @@ def _explicit(aval: Any) -> Any:
 
 
 def _meshes(jaxpr: Any) -> Iterator[Any]:
-    for equation in jaxpr.eqns:
+    for equation in equations(jaxpr):
         if equation.primitive.name == "shard_map":
             yield equation.params["mesh"]
         if equation.primitive.name == "sharding_constraint":
             sharding = equation.params["sharding"]
             if isinstance(sharding, jax.sharding.NamedSharding):
                 yield sharding.mesh
-        for body in _bodies(equation):
-            yield from _meshes(body)
 
 
 @contextmanager
@@ -333,16 +331,22 @@ def _shardings(equation: Any) -> list[Any]:
 
 def constraints(jaxpr: Any) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """The equations of a jaxpr that constrain how an array is split, each with its PartitionSpec."""
-    for equation in jaxpr.eqns:
+    for equation in equations(jaxpr):
         sharding = equation.params.get("sharding")
         if equation.primitive.name == "sharding_constraint" and hasattr(sharding, "spec"):
             yield equation, tuple(sharding.spec)
-        for body in _bodies(equation):
-            yield from constraints(body)
 
 
-def _bodies(equation: Any) -> Iterator[Any]:
-    """The jaxprs that an equation holds."""
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for body in bodies(equation):
+            yield from equations(body)
+
+
+def bodies(equation: Any) -> Iterator[Any]:
+    """The jaxprs of loops, branches and functions that an equation holds."""
     for value in equation.params.values():
         for part in value if isinstance(value, tuple | list) else (value,):
             body = getattr(part, "jaxpr", part)

@@ -1,4 +1,7 @@
-"""What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again."""
+"""What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again.
+
+TPU240 to TPU244, and TPU408.
+"""
 
 import contextlib
 import itertools
@@ -9,9 +12,10 @@ from typing import Any
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import jax as _tracing
 from lab_utils.dry_run.program import Matmul
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.rules import finding, some
 
 _WIDE = ("float64", "complex128")
@@ -23,33 +27,9 @@ _PRECISE = re.compile(r"HIGH|F32_|F64_|TF32_|BF16_BF16_F32_X")
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
-def inner(equation: Any) -> Iterator[Any]:
-    """The jaxprs of loops, branches and functions that an equation holds."""
-    for value in equation.params.values():
-        for part in value if isinstance(value, tuple | list) else (value,):
-            jaxpr = getattr(part, "jaxpr", part)
-            if hasattr(jaxpr, "eqns"):
-                yield jaxpr
-
-
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for body in inner(equation):
-            yield from equations(body)
-
-
-def read(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
-    """The findings of one traced step; `where` is the step's own line, `state` as of state_numbers."""
-    jaxpr = traced.jaxpr.jaxpr
-    findings = [*_wide(jaxpr, where), *_callbacks(jaxpr, where), *_constants(traced, where)]
-    return [*findings, *_state(jaxpr, state, where)]
-
-
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives of a jaxpr."""
-    return {equation.primitive.name for equation in equations(jaxpr)}
+    return {equation.primitive.name for equation in _tracing.equations(jaxpr)}
 
 
 def matmuls(jaxpr: Any, times: int = 1) -> Iterator[Matmul]:
@@ -70,7 +50,7 @@ def matmuls(jaxpr: Any, times: int = 1) -> Iterator[Matmul]:
             yield Matmul(2.0 * times * result.size * inner_size, dtypes, precise)
         elif name != "pallas_call":
             rounds = equation.params["length"] if name == "scan" else 1
-            for body in inner(equation):
+            for body in _tracing.bodies(equation):
                 yield from matmuls(body, times * rounds)
 
 
@@ -82,12 +62,16 @@ def _is_precise(precision: Any) -> bool:
 
 def callbacks(jaxpr: Any) -> set[Any]:
     """The primitives of a jaxpr that call Python on the host."""
-    return {equation.primitive for equation in equations(jaxpr) if _tracing.is_callback(equation)}
+    return {
+        equation.primitive
+        for equation in _tracing.equations(jaxpr)
+        if _tracing.is_callback(equation)
+    }
 
 
 def silent_kernels(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (op for op in equations(jaxpr) if op.primitive.name == "pallas_call")
+    kernels = (op for op in _tracing.equations(jaxpr) if op.primitive.name == "pallas_call")
     silent = (
         kernel
         for kernel in kernels
@@ -96,8 +80,9 @@ def silent_kernels(jaxpr: Any, where: Place) -> list[Place]:
     return list(dict.fromkeys(_tracing.place(kernel) or where for kernel in silent))
 
 
-def _wide(jaxpr: Any, where: Place) -> list[Finding]:
-    """TPU240 at each line where 64-bit floats begin."""
+@rule("TPU240", needs=("jaxpr", "where"))
+def wide(jaxpr: Any, where: Place) -> Iterator[Finding]:
+    """A finding at each line where 64-bit floats begin."""
     arguments = [
         name
         for name, variable in zip(_tracing.names(jaxpr), jaxpr.invars, strict=True)
@@ -105,35 +90,32 @@ def _wide(jaxpr: Any, where: Place) -> list[Finding]:
     ]
     if arguments:
         what = f"The step takes {', '.join(arguments[:_MOST_NAMES])} as 64-bit floats"
-        return [finding("TPU240", where, what=what)]
+        yield finding("TPU240", where, what=what)
+        return
     lines: dict[Place, str] = {}
-    for equation in equations(jaxpr):
+    for equation in _tracing.equations(jaxpr):
         takes = any(_is_wide(getattr(variable, "aval", None)) for variable in equation.invars)
         gives = next((out.aval for out in equation.outvars if _is_wide(out.aval)), None)
-        if gives is not None and not takes and not any(True for _ in inner(equation)):
+        if gives is not None and not takes and not any(True for _ in _tracing.bodies(equation)):
             lines.setdefault(_tracing.place(equation) or where, str(gives.dtype))
-    return [
-        finding("TPU240", place, what=f"From this line on, the step computes in {dtype}")
-        for place, dtype in lines.items()
-    ]
+    for place, dtype in lines.items():
+        yield finding("TPU240", place, what=f"From this line on, the step computes in {dtype}")
 
 
 def _is_wide(aval: Any) -> bool:
     return str(getattr(aval, "dtype", "")) in _WIDE
 
 
-def _callbacks(jaxpr: Any, where: Place) -> list[Finding]:
-    """TPU241 at each line that calls Python on the host; at the step's where only a library does."""
+@rule("TPU241", needs=("jaxpr", "where"))
+def host_calls(jaxpr: Any, where: Place) -> Iterator[Finding]:
+    """A finding at each line that calls Python on the host; at the step's where only a library does."""
     lines: dict[tuple[Place, str], bool] = {}  # whether each step calls it
     for equation, always in _host_calls(jaxpr):
         line = _tracing.place(equation) or where, equation.primitive.name
         lines[line] = always or lines.get(line, False)
-    return [
-        finding(
-            "TPU241", place, note=not always, case="step" if always else "branch", callback=name
-        )
-        for (place, name), always in lines.items()
-    ]
+    for (place, name), always in lines.items():
+        case = "step" if always else "branch"
+        yield finding("TPU241", place, note=not always, case=case, callback=name)
 
 
 def _host_calls(jaxpr: Any, always: bool = True) -> Iterator[tuple[Any, bool]]:
@@ -141,7 +123,7 @@ def _host_calls(jaxpr: Any, always: bool = True) -> Iterator[tuple[Any, bool]]:
     for equation in jaxpr.eqns:
         if _tracing.is_callback(equation):
             yield equation, always
-        bodies = list(inner(equation))
+        bodies = list(_tracing.bodies(equation))
         may_spare = _is_branching(equation) and not all(map(callbacks, bodies))
         for body in bodies:
             yield from _host_calls(body, always and not may_spare)
@@ -152,17 +134,18 @@ def _is_branching(equation: Any) -> bool:
     return equation.primitive.name == "cond" and not equation.params.get("branches_platforms")
 
 
-def _constants(traced: Any, where: Place) -> list[Finding]:
-    """TPU244 for arrays that the step closes over."""
+@rule("TPU244", needs=("traced", "where"))
+def constants(traced: Any, where: Place) -> Iterator[Finding]:
+    """A finding for large arrays that the step closes over."""
     # jax.pmap leaves them in the function that it maps.
-    inside = (part for op in equations(traced.jaxpr.jaxpr) for part in op.params.values())
+    inside = (part for op in _tracing.equations(traced.jaxpr.jaxpr) for part in op.params.values())
     consts = [item for part in (traced.jaxpr, *inside) for item in getattr(part, "consts", ())]
     large = [item for item in consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
     if not large:
-        return []
+        return
     shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in large[:_MOST_NAMES])
     size = memory(sum(array.nbytes for array in large))
-    return [finding("TPU244", where, arrays=shapes, size=size)]
+    yield finding("TPU244", where, arrays=shapes, size=size)
 
 
 def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tuple[int, int]]:
@@ -186,7 +169,7 @@ def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None
         place = _tracing.place(equation) or around
         if equation.primitive.name == primitive:
             return place
-        found = (line_of(body, primitive, place) for body in inner(equation))
+        found = (line_of(body, primitive, place) for body in _tracing.bodies(equation))
         if (line := next((each for each in found if each is not None), None)) is not None:
             return line
     return None
@@ -265,8 +248,9 @@ def _subtrees(trees: Sequence[Any], depth: int, start: int = 0) -> Iterator[tupl
         start += tree.num_leaves
 
 
-def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> Iterator[Finding]:
-    """TPU242 where the new state has other types than the old one: the second call compiles again."""
+@rule("TPU242", needs=("jaxpr", "state", "where"))
+def state_types(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> Iterator[Finding]:
+    """A finding where the new state has other types than the old one: the second call compiles again."""
     names = _tracing.names(jaxpr)
     places: dict[tuple[bool, Place], list[str]] = {}
     for argument, result in state:
@@ -305,13 +289,14 @@ def _equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return True
 
 
+@rule("TPU243", needs=("traces", "statics", "where"))
 def changing(
-    traces: Sequence[Any], where: Place, *, one_cache: bool, statics: Sequence[Sequence[Any]] = ()
-) -> list[Finding]:
-    """TPU243 where example calls differ in what JAX compiles for: structure, shapes, types, static values.
+    traces: Sequence[Any], statics: Sequence[Sequence[Any]] | None, where: Place
+) -> Iterator[Finding]:
+    """A finding where example calls differ in what JAX compiles for: structure, shapes, types, static values.
 
-    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr. `statics`: of
-    each call the values that are constants of its program, where that is known otherwise.
+    `statics` has of each call the values that are constants of its program. None: the traces come from the
+    cache of one jitted function, so that equal calls have the same jaxpr.
     """
     kinds = [tuple(str(var.aval) for var in traced.jaxpr.jaxpr.invars) for traced in traces]
     structures = [_tracing.trees(traced)[0] for traced in traces]
@@ -324,8 +309,16 @@ def changing(
         rows = [(name, dict.fromkeys(column)) for name, column in columns]
         what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
     else:
-        cached = len({id(traced.jaxpr) for traced in traces}) if one_cache else 1
-        programs, what = max(cached, _different(statics)), "the value of a static argument"
-    if programs < 2:
-        return []
-    return [finding("TPU243", where, calls=len(traces), programs=programs, what=what)]
+        what = "the value of a static argument"
+        programs = (
+            len({id(traced.jaxpr) for traced in traces}) if statics is None else _different(statics)
+        )
+    if programs > 1:
+        yield finding("TPU243", where, calls=len(traces), programs=programs, what=what)
+
+
+@rule("TPU408", needs=("state", "loses_updates", "where"), stage=Stage.READ)
+def lost(state: list[tuple[int, int]], loses_updates: bool, where: Place) -> Iterator[Finding]:
+    """A finding where nothing that the step changes comes back from it."""
+    if not state and loses_updates:
+        yield finding("TPU408", where, steps=1, case="copied")

@@ -3,6 +3,7 @@
 Each value gets labels: the mesh axes over which the cores hold another value of it, whether it comes of a
 gradient, and the collective that joined it last. A collective takes its axes away; all else passes labels on.
 What is drawn within a mapped function has a label of its own until it meets an argument.
+TPU245, TPU246 and TPU258.
 """
 
 import math
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import jax as _tracing
-from lab_utils.dry_run.read.jaxpr import inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding, some
 
@@ -63,9 +64,19 @@ Labels = frozenset  # of names of axes, marks, and Joined
 _NONE: Labels = frozenset()
 
 
-def labels(jaxpr: Any, copies: set[int], *, is_pmap: bool) -> list[Labels]:
-    """The labels of each result of a step; `copies` are the numbers of arguments that cores hold alike."""
-    return _Follow(is_pmap).of_step(jaxpr, copies)
+@dataclass(frozen=True)
+class Followed:
+    """The labels of each result of a step; and the lines that draw alike on all cores what examples meet."""
+
+    labels: list[Labels]
+    drawn_alike: list[Place]
+
+
+def follow(jaxpr: Any, copies: set[int], *, is_pmap: bool) -> Followed:
+    """Follows labels through a step; `copies` are the numbers of arguments that cores hold alike."""
+    way = _Follow(is_pmap)
+    found = way.of_step(jaxpr, copies)
+    return Followed(found, list(way.drawn_alike))
 
 
 def axes(of: Labels) -> set[str]:
@@ -92,7 +103,7 @@ def _specs(jaxpr: Any, numbers: dict[int, int]) -> dict[int, Any] | None:
         if equation.primitive.name == "shard_map":
             pairs = zip(equation.invars, equation.params["in_specs"], strict=True)
             return {numbers[id(var)]: spec for var, spec in pairs if id(var) in numbers}
-        for body in inner(equation):
+        for body in _tracing.bodies(equation):
             if len(body.invars) == len(equation.invars):
                 pairs = zip(body.invars, equation.invars, strict=True)
                 known = {id(a): numbers[id(b)] for a, b in pairs if id(b) in numbers}
@@ -155,7 +166,7 @@ class _Follow:
         }
         if name in special:
             return special[name](equation, given)
-        bodies = list(inner(equation))
+        bodies = list(_tracing.bodies(equation))
         if len(bodies) == 1 and len(bodies[0].invars) == len(given):
             return self.through(bodies[0], given)
         return [self._together(name, given)] * len(equation.outvars)
@@ -295,32 +306,35 @@ def _single(aval: Any, spec: Any, sizes: Mapping[str, int]) -> Iterator[str]:
             yield name
 
 
-def read(
-    jaxpr: Any, state: list[tuple[int, int]], copies: set[int], where: Place, *, is_pmap: bool
-) -> list[Finding]:
-    """TPU245 for trained arrays that the cores do not join, else TPU246 for statistics; and TPU258.
-
-    `where` is the step's own line.
-    """
-    follow = _Follow(is_pmap)
-    found = follow.of_step(jaxpr, copies)
-    alike = [finding("TPU258", place or where) for place in follow.drawn_alike]
-    apart = list(_apart(jaxpr, state, found, is_pmap=is_pmap))
+@rule("TPU245", "TPU246", needs=("jaxpr", "state", "followed", "is_pmap", "where"))
+def held_apart(
+    jaxpr: Any, state: list[tuple[int, int]], followed: Followed, is_pmap: bool, where: Place
+) -> Iterator[Finding]:
+    """A finding for trained arrays that the cores do not join, else for statistics."""
+    apart = list(_apart(jaxpr, state, followed.labels, is_pmap=is_pmap))
     trained = [(argument, result) for argument, result, is_trained in apart if is_trained]
     arrays = trained or [(argument, result) for argument, result, _ in apart]
     if not arrays:
-        return alike
+        return
     names = _tracing.names(jaxpr)
     some_are_joined = len(arrays) < sum(
         "float" in str(jaxpr.invars[n].aval.dtype) for n, _ in state
     )
     maker = _tracing.maker(jaxpr, jaxpr.outvars[arrays[0][1]]) if some_are_joined else None
     place = (_tracing.place(maker) if maker else None) or where
-    rule = "TPU245" if trained else "TPU246"
     facts = {"arrays": some(names[argument] for argument, _ in arrays)}
-    if not trained:
-        facts["taken"] = _TAKEN if is_pmap or not _rows_stay(found, arrays) else _ROWS
-    return [finding(rule, place, **facts), *alike]
+    if trained:
+        yield finding("TPU245", place, **facts)
+        return
+    taken = _TAKEN if is_pmap or not _rows_stay(followed.labels, arrays) else _ROWS
+    yield finding("TPU246", place, taken=taken, **facts)
+
+
+@rule("TPU258", needs=("followed", "where"))
+def drawn_alike(followed: Followed, where: Place) -> Iterator[Finding]:
+    """A finding at each line where all cores draw the same numbers for their examples."""
+    for place in followed.drawn_alike:
+        yield finding("TPU258", place or where)
 
 
 def _rows_stay(found: list[Labels], arrays: list[tuple[int, int]]) -> bool:

@@ -2,17 +2,21 @@
 
 from lab_utils.dry_run.session import Session, Skip, unique
 
-# Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
-MODULES = ("settings", "unsupported", "training", "randomness", "inputs")
-
 
 def carry_out(session: Session) -> str:
-    """Stage "read"; returns its detail. Raises Skip where no graph was built."""
+    """Stage "read"; returns its detail.
+
+    Raises:
+        Skip: no graph was built.
+        CannotLower: the step of the first mode cannot be built.
+    """
+    session.add(unique(session.apply_rules()))
+    for facts in session.facts():
+        session.not_checked += facts.not_read()
+    refusals = [facts.refused for facts in session.facts() if facts.refused]
+    if refusals:
+        raise refusals[0]
     traces = session.traces()
-    findings, not_checked = session.workload.read(traces, session.cores)
-    session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
-    session.not_checked += not_checked
-    session.add(unique(findings + session.apply_rules("lab_utils.dry_run.read", MODULES)))
     if not traces:
         return "program of train, its ops and types"
     modes = [trace.mode for trace in traces if trace.error is None]

@@ -19,10 +19,9 @@ from lab_utils.dry_run.session import Session
 
 @dataclass(frozen=True)
 class Rounding:
-    """The step on one core, which takes the arguments `kept` of the caller's, and its batches."""
+    """The step on one core, and its batches."""
 
     one: Program
-    kept: list[int]
     batches: list[Batch]
     drawn: list[Batch]
 
@@ -40,11 +39,11 @@ def rounding(
         return _not_checked(
             session, "the dry run got no real examples for the step, only shapes or equal numbers."
         )
-    one, kept = _one_core(program, comparison)
+    one = _one_core(program, comparison)
     if refusal := numerics.refusal(one):
         session.not_checked.append(refusal)
         return None
-    return Rounding(one, kept, *_batches(one, comparison, steps))
+    return Rounding(one, *_batches(one, comparison, steps))
 
 
 def judged(session: Session, asked: Rounding, answer: dict[str, Any]) -> list[str]:
@@ -63,8 +62,8 @@ def _not_checked(session: Session, why: str) -> None:
     session.not_checked.append(f"A TPU's rounding: {why}")
 
 
-def _one_core(program: Program, comparison: Comparison) -> tuple[Program, list[int]]:
-    """The step as one core runs it with the whole batch, and the numbers of the arguments that it takes.
+def _one_core(program: Program, comparison: Comparison) -> Program:
+    """The step as one core runs it with the whole batch.
 
     Of its losses only the first is there.
     """
@@ -93,7 +92,7 @@ def _one_core(program: Program, comparison: Comparison) -> tuple[Program, list[i
             place = module.kept.index(slot.argument)
             outputs[slot.result] = Output(_name(slot.argument), Role.VARIABLE, place)
     values = {_name(number): step.values[number] for number in module.kept}
-    one = replace(
+    return replace(
         program,
         cores=1,
         hlo=_without_sums_over_cores(module.hlo),
@@ -102,7 +101,6 @@ def _one_core(program: Program, comparison: Comparison) -> tuple[Program, list[i
         partition=None,
         origin=Origin(start=lambda: values),
     )
-    return one, module.kept
 
 
 def _without_sums_over_cores(hlo: bytes) -> bytes:

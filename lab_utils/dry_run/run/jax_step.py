@@ -81,12 +81,8 @@ def _executed(
     for number, each in enumerate(exported):
         files[f"{number}.npz"] = npz({str(n): array for n, array in enumerate(each.values)})
         specs = [{"shape": list(a.shape), "dtype": str(a.dtype)} for a in each.values]
-        names: dict[str, Any] = {"values": f"{number}.npz"}
-        if asked and each.cores == 1:
-            names |= {"hlo": rounding["runs"][0]["hlo"], "kept": asked.kept}
-        else:
-            names["blob"] = f"{number}.bin"
-            files[names["blob"]] = bytes(each.blob)
+        names = {"values": f"{number}.npz", "blob": f"{number}.bin"}
+        files[names["blob"]] = bytes(each.blob)
         runs.append(names | {"cores": each.cores, "mesh": each.mesh, "specs": specs})
     kinds = {str(array.dtype) for array in comparison.many.values}
     request = {

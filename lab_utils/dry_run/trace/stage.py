@@ -5,9 +5,6 @@ from lab_utils.dry_run.records import Status
 from lab_utils.dry_run.session import Session, Skip, at, unique
 from lab_utils.dry_run.unavailable import Unavailable
 
-# Whose rules are registered by their import, for a program that has facts. They import TensorFlow.
-MODULES = ("calls", "messages", "hooks")
-
 
 def carry_out(session: Session) -> str:
     """Stage "trace"; returns its detail.
@@ -20,7 +17,7 @@ def carry_out(session: Session) -> str:
     if not traces:
         why = "the step of this program is traced when it is compiled"
         raise Skip(why, Status.UNNEEDED)
-    session.add(unique(session.apply_rules("lab_utils.dry_run.trace", MODULES)))
+    session.add(unique(session.apply_rules()))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(

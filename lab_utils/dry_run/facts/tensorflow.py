@@ -10,6 +10,7 @@ from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import inputs as data
+from lab_utils.dry_run.read.batches import unfit
 from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.read.inputs import Pipeline
 from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
@@ -20,6 +21,15 @@ from lab_utils.dry_run.trace.messages import rule_of
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
+
+# The rules on graphs and input pipelines.
+_OF_GRAPHS = (
+    "read.settings",
+    "read.unsupported",
+    "read.training",
+    "read.randomness",
+    "read.inputs",
+)
 
 
 class EstimatorFacts(Facts):
@@ -43,6 +53,8 @@ class EstimatorFacts(Facts):
         api: what the program trains with.
         on_host: the runtime moves ops that a TPU lacks to the host.
     """
+
+    modules = ("trace.calls", "trace.messages", "trace.hooks", *_OF_GRAPHS)
 
     def __init__(
         self, trace: Trace, traces: list[Trace], estimator: Any, inputs: Inputs, observed: Observed
@@ -70,6 +82,10 @@ class EstimatorFacts(Facts):
         if self.error is None or elsewhere.reason(self.error):
             return ""
         return rule_of(self._trace)
+
+    def not_read(self) -> list[str]:
+        """What building the graph could not tell."""
+        return self._trace.not_checked
 
     def _why_not_built(self) -> str:
         """Why there is no graph, and what to do first."""
@@ -226,7 +242,14 @@ class EstimatorFacts(Facts):
         return data.place_of_batches(self.pipeline, self.input_fn)
 
 
-class DatasetFacts(Facts):
+class OfAStep(Facts):
+    """Of a mode of Keras, of a loop or of a function; nothing is known of it but the mode."""
+
+    modules = ("read.strategy", "read.batches", *_OF_GRAPHS)
+    without = FOR_AN_ESTIMATOR
+
+
+class DatasetFacts(OfAStep):
     """Of the dataset that Keras or a loop trains or validates with.
 
     Attributes:
@@ -244,7 +267,7 @@ class DatasetFacts(Facts):
         observed: Observed,
         where: Place,
     ) -> None:
-        super().__init__(mode, FOR_AN_ESTIMATOR)
+        super().__init__(mode)
         self._dataset, self._observed = dataset, observed
         self.cores, self.address = cores, observed.address
         self.source_of_data, self.place_of_batches = data.DATASET, where
@@ -323,22 +346,48 @@ class StepFacts(DatasetFacts):
     """Of the train step of Keras, of a loop, or of a function.
 
     Attributes:
-        api, on_host, summaries_of: as of EstimatorFacts.
+        api, summaries_of: as of EstimatorFacts.
+        outside: where the model was made, if that is outside of the strategy's scope.
+        is_compiled: the step of a loop stands in a tf.function.
+        jit_compile: as the model of Keras was compiled; None of other steps.
     """
 
-    def __init__(
-        self,
-        concrete: Any,
-        dataset: tf.data.Dataset | None,
-        cores: int,
-        observed: Observed,
-        where: Place,
-    ) -> None:
-        """`concrete` is the step as a ConcreteFunction of one of `cores` cores."""
-        super().__init__(Mode.TRAIN, dataset, cores, observed, where)
-        self.graph = concrete.graph
-        self.api, self.on_host = Api.STRATEGY, moves_to_host(concrete.graph)
-        self.summaries_of = None
+    def __init__(self, workload: Any, cores: int) -> None:
+        """`workload` is the StepWorkload, on `cores` cores."""
+        observed, where = workload.observed, workload.feed_place
+        super().__init__(Mode.TRAIN, workload.dataset, cores, observed, where)
+        self._workload = workload
+        self.api, self.summaries_of = Api.STRATEGY, None
+        self.outside, self.jit_compile = observed.outside, workload.jit_compile
+        self.is_compiled = observed.fit.get("is_compiled", True)
+
+    @fact
+    def distributed(self) -> tf.data.Dataset | None:
+        """The dataset whose batches tf.distribute shares out; None for an example, which lowering splits."""
+        return self._dataset
+
+    @fact
+    def shared(self) -> int | None:
+        """The examples that tf.distribute shares out at a time; None for an example, and if not known."""
+        self._check_batches()
+        if self._dataset is None:
+            return None
+        return tf.nest.flatten(self._workload.batches.element_spec)[0].shape[0]
+
+    def _check_batches(self) -> None:
+        for finding in unfit(self.distributed, self.place_of_batches):
+            raise Unavailable(f"no step takes its batches: fix {finding.rule} first")
+
+    @fact
+    def graph(self) -> Any:
+        """The graph of one core's step."""
+        self._check_batches()
+        return self._workload.traced(self.cores).graph
+
+    @fact
+    def on_host(self) -> bool:
+        """As of EstimatorFacts."""
+        return moves_to_host(self.graph)
 
     @fact
     def program(self) -> CoreProgram:

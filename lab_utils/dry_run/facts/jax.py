@@ -1,0 +1,225 @@
+"""What is known of a step of JAX, and of a model of Keras on JAX, before it is compiled."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from lab_utils.common.source import Place
+from lab_utils.dry_run.engine import Facts, fact
+from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.private import keras as _keras
+from lab_utils.dry_run.read.keras_jax import Effect
+from lab_utils.dry_run.read.mapped import Followed, follow
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.session import in_words
+from lab_utils.dry_run.unavailable import Unavailable
+
+_Known = TypeVar("_Known")
+
+_EAGER = (
+    "How fast the program is: it calls jax.grad outside of jax.jit, so a TPU runs one op after another. "
+    "The gradients were judged as if they were jitted, so jit the whole step."
+)
+_NO_STATE = (
+    "How the program uses the step's results: none of them replaces an argument, so the dry run could not "
+    "judge an update outside of the step. Jit the whole step, or say which arguments are state, as in "
+    "dry_run(step, arguments, state_argnums=0)."
+)
+_ONLY_TRAINING = (
+    "Evaluation and prediction with the model, which are not compiled, and the input pipeline, of which "
+    "only the batches are read."
+)
+
+
+class JaxFacts(Facts):
+    """Of a step of JAX.
+
+    Attributes:
+        where: the step's own line.
+        is_pmap: jax.pmap maps it.
+    """
+
+    modules = ("read.jaxpr", "read.mapped")
+
+    def __init__(self, workload: Any) -> None:
+        """`workload` is the JaxWorkload."""
+        super().__init__(Mode.TRAIN)
+        self._workload = workload
+        self.where, self.is_pmap = workload.where, workload.is_pmap
+
+    def not_read(self) -> list[str]:
+        """What a step outside of jax.jit, or one without a state, leaves out."""
+        recorded = self._workload.recorded
+        sentences = [_EAGER] if recorded and not recorded.is_jitted else []
+        try:
+            return sentences if self.state else [*sentences, _NO_STATE]
+        except Unavailable:
+            return sentences
+
+    @fact
+    def traces(self) -> list[Any]:
+        """The step as JAX traces it, with the arguments of each example call."""
+        return self._workload.traces
+
+    @fact
+    def traced(self) -> Any:
+        """The step, traced with the arguments of the first call."""
+        return self.traces[0]
+
+    @fact
+    def jaxpr(self) -> Any:
+        """The jaxpr of that."""
+        return self.traced.jaxpr.jaxpr
+
+    @fact
+    def statics(self) -> list[list[Any]] | None:
+        """Of each call the values that are constants of its program; None where JAX's own cache tells."""
+        return self._workload.statics
+
+    @fact
+    def state(self) -> list[tuple[int, int]]:
+        """Pairs (number of an argument's array, number of the result that is its new value)."""
+        self.traces  # noqa: B018  without them there is none
+        return self._workload.state
+
+    @fact
+    def followed(self) -> Followed:
+        """How what the cores hold alike, and what differs, reaches the results."""
+        return follow(self.jaxpr, self._workload.copies, is_pmap=self.is_pmap)
+
+    @fact
+    def loses_updates(self) -> bool:
+        """Whether jax.jit hands the step a copy of what it changes."""
+        return self._workload.loses_updates
+
+
+class KerasJaxFacts(JaxFacts):
+    """Of a model of Keras on JAX, with the data that fit is given.
+
+    Attributes:
+        model: it is compiled.
+        topology, cores: of the TPU system.
+        place_of_batches: the line that calls fit.
+        lacks: the argument of fit without which an epoch, or its evaluation, never ends; "" for none.
+        axis: of the mesh, over which batches are split; "" without a distribution.
+        mesh: the sizes of its axes on those cores.
+    """
+
+    modules = ("read.keras_jax", *JaxFacts.modules)
+
+    def __init__(self, workload: Any, cores: int) -> None:
+        """`workload` is the KerasJaxWorkload."""
+        super().__init__(workload)
+        self._data, self._distribution = workload.data, workload.distribution
+        self.model, self.topology, self.cores = workload.model, workload.topology, cores
+        self.place_of_batches, self.mesh = workload.feed_place, workload.mesh(cores)
+        self.axis = self._distribution.batch_dim_name if self._distribution else ""
+
+    def not_read(self) -> list[str]:
+        """What fit does beside its steps, too."""
+        return [_ONLY_TRAINING, *super().not_read()]
+
+    def _from_data(self, ask: Callable[[], _Known]) -> _Known:
+        try:
+            return ask()
+        except CannotLower:
+            raise
+        except Exception as error:  # whatever the program's own reader raises
+            why = f"reading the data of fit raised {in_words(error)}"
+            raise Unavailable(why) from error
+
+    @fact
+    def has_strings(self) -> bool:
+        """Whether the batches hold text."""
+        return self._from_data(lambda: self._data.has_strings)
+
+    def _check_batches(self) -> None:
+        if self.has_strings:
+            raise Unavailable("the batches hold strings: fix TPU119 first")
+
+    @fact
+    def lacks(self) -> str:
+        """The argument of fit without which an epoch, or its evaluation, never ends; "" for none."""
+        return self._from_data(lambda: self._data.lacks)
+
+    @fact
+    def beyond_32_bits(self) -> int:
+        """The largest integer of the first batches that JAX cuts; 0 for none."""
+        self._check_batches()
+        return self._data.beyond_32_bits
+
+    @fact
+    def batch(self) -> int:
+        """The examples of a batch."""
+        self._check_batches()
+        return self._data.size
+
+    @fact
+    def batches_in_epoch(self) -> int | None:
+        """How many batches make an epoch; None where that is not known."""
+        return self._data.adapter.num_batches
+
+    @fact
+    def rest(self) -> int:
+        """The examples of a last, shorter batch of an epoch; 0 for none."""
+        self._check_batches()
+        rest = self._from_data(lambda: self._data.rest)
+        if rest is None and self._data.is_pipeline:
+            raise Unavailable(
+                "it is not known whether the last batch of an epoch is shorter than the others"
+            )
+        return rest or 0
+
+    @fact
+    def traces(self) -> list[Any]:
+        """As of JaxFacts."""
+        self._check_batches()
+        return self._workload.traces
+
+    @fact
+    def effects(self) -> list[Effect]:
+        """What the program's lines did in Python while JAX traced the step."""
+        self.traces  # noqa: B018  it is noted then
+        return self._workload.effects
+
+    @fact
+    def layers(self) -> list[Any]:
+        """All layers of the model."""
+        return _keras.layers(self.model)
+
+    @fact
+    def layers_with_weights(self) -> list[Any]:
+        """Those that hold variables."""
+        self.variables  # noqa: B018  makes them
+        return [layer for layer in self.layers if layer.weights]
+
+    @fact
+    def variables(self) -> list[Any]:
+        """The model's own variables."""
+        self._check_batches()
+        trained, others, *_ = self._workload.variables
+        return [*trained, *others]
+
+    @fact
+    def devices(self) -> int:
+        """How many devices the mesh has; 1 without a distribution."""
+        return math.prod(self.mesh.values())
+
+    @fact
+    def early(self) -> dict[str, Place]:
+        """The paths of variables that were made before the distribution, with the lines of their layers."""
+        if self._distribution is None:
+            return {}
+        made = self._workload.made
+        return {v.path: made(v) for v in self.variables if _keras.built_sharding(v) is None}
+
+    @fact
+    def patterns(self) -> Mapping[str, Place]:
+        """The keys of the LayoutMap, with the lines that set them; {} without one."""
+        return self._workload.patterns
+
+    @fact
+    def paths(self) -> list[str]:
+        """The paths that a LayoutMap may name: of variables, and of the results of layers."""
+        outputs = [f"{layer.path}/output" for layer in self.layers]
+        return [variable.path for variable in self.variables] + outputs
