@@ -150,6 +150,10 @@ def _jax_met(
                 "A batch of another size in later calls, such as a shorter one at the end of an epoch: JAX "
                 "compiles the step again for it, and it must still divide by the cores that share it."
             )
+        calls.not_checked.append(
+            "The program's evaluation and prediction: only the step that trains is judged, and not whether "
+            "an evaluation leaves out examples, such as those of a last, shorter batch."
+        )
         raise Enough(
             f"it was stopped at {counted(len(step.calls), 'call')} of {step}, none of them carried out"
         )
