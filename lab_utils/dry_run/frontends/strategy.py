@@ -42,6 +42,12 @@ def _strategy(
     def shown(python: Callable, args: tuple, kwargs: dict) -> Any:
         """What a function gives that a program shows once, before it trains; a loop runs its step again."""
         where = source.place(python)
+        if where in demonstrated and not distributed:
+            raise CannotJudge(
+                f"its training loop calls strategy.run at {caller().position} with tensors of no dataset "
+                "that the strategy distributes. Each core gets all of a plain tensor, and all compute the "
+                "same: share batches out with strategy.experimental_distribute_dataset(dataset)"
+            )
         if where in demonstrated:
             raise CannotJudge(
                 f"its training loop calls strategy.run at {caller().position}, with more than a batch of a "
