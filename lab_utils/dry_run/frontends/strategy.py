@@ -100,9 +100,7 @@ def _strategy(
             step.__signature__ = inspect.signature(lambda *batch: None)
             call = f"strategy.run({source.place(python).function})"
             is_compiled = python is not fn or _tensorflow.is_in_tf_function()
-            outside = scope.outside()
-            if not outside and not scope.holds_all_of(python):
-                outside = source.place(python)
+            outside = scope.outside() or scope.outside_in(python)
             note(step, dataset, call, outside, {"is_compiled": is_compiled})
 
         def experimental_distribute_dataset(
