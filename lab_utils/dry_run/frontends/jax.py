@@ -39,6 +39,7 @@ from lab_utils.dry_run.program import (
     Role,
     Split,
 )
+from lab_utils.dry_run.read import donated
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.read import mapped as read_mapped
 from lab_utils.dry_run.records import Finding, Mode
@@ -239,9 +240,19 @@ class JaxWorkload(Workload):
         _, arguments = self._first_call()
         copies = jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
         findings += read_mapped.read(jaxpr, self.state, copies, self.where, is_pmap=self.is_pmap)
+        called_at = self.recorded.called_at if self.recorded else self.where
+        findings += donated.given_twice(self._traces[0], self._given(arguments), called_at)
         if not self.state and jax_calls.loses_updates(*self.calls[0]):
             findings.append(_lost(self.where))
         return findings, list(self._not_read())
+
+    def _given(self, arguments: tuple) -> dict[int, Any]:
+        """The arrays of a call by the numbers of those that JAX traces."""
+        leaves = jax.tree.leaves(arguments)
+        numbers = jax_calls.leaf_numbers(leaves, self._traces[0].jaxpr.jaxpr.invars) or {}
+        return {
+            n: leaves[leaf] for leaf, n in numbers.items() if isinstance(leaves[leaf], jax.Array)
+        }
 
     def _not_read(self) -> Iterator[str]:
         if self.recorded and not self.recorded.is_jitted:
