@@ -317,6 +317,8 @@ class KerasJaxWorkload(JaxWorkload):
         where, layers = self.where, _keras.layers(self.model)
         yield from rules_of_keras.of_policy(layers, where)
         yield from rules_of_keras.of_compilation(self.model, layers, where)
+        trained = self.model.trainable_variables
+        yield from rules_of_keras.of_updates(self.model.optimizer, trained, where)
         if self.distribution is None:
             return
         mesh = self._mesh(cores)

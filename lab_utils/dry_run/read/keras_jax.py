@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lab_utils.common.source import Place
+from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding, some
 
@@ -90,3 +93,26 @@ def of_compilation(model: Any, layers: Sequence[Any], where: Place) -> Iterator[
     else:
         return
     yield finding("TPU256", where, reason=reason, case=case)
+
+
+# Optimizers of which a step changes each weight by about the learning rate, whatever the gradients.
+_BY_THE_RATE = ("Adam", "AdamW", "Adamax", "Nadam", "Lion")
+_BITS = 8  # of a bfloat16's significant digits
+
+
+def of_updates(optimizer: Any, variables: Sequence[Any], where: Place) -> Iterator[Finding]:
+    """TPU259 where most weights are bfloat16 numbers too far apart for a step of the optimizer.
+
+    A learning rate that changes with the steps is not judged.
+    """
+    rate = _keras.constant_rate(optimizer)
+    narrow = [each for each in variables if each.dtype == "bfloat16"]
+    if type(optimizer).__name__ not in _BY_THE_RATE or rate is None or not narrow:
+        return
+    weights = np.concatenate([np.asarray(each.value, np.float32).ravel() for each in narrow])
+    _, exponents = np.frexp(weights)  # |weight| = m 2^exponent, m from 1/2 to 1
+    halves = np.ldexp(0.5, exponents - _BITS)  # half the distance to the next number
+    share = float(np.mean((weights != 0) & (halves > rate)))
+    if share > 0.5:
+        facts = {"variables": some(each.path for each in narrow), "rate": f"{rate:g}"}
+        yield finding("TPU259", where, share=f"{share:.0%}", **facts)
