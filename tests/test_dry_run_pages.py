@@ -138,6 +138,7 @@ FRAMES = {
     "TPU234": frames.loop,
     "TPU235": frames.compiled_by_keras,
     "TPU236": frames.dataset_of_keras,
+    "TPU237": arguments(),
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU302": {

@@ -26,6 +26,12 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         "model_fn returns None here: return a TPUEstimatorSpec in each mode that the program calls.",
     ),
     (
+        r"initial_value.*could not be lifted out of a"
+        r"|Initializer for variable .* is from inside a control-flow",
+        "Give the variable a function that makes its initial value, as in tf.Variable(lambda: start()): "
+        "the step runs within a loop on the device, and a variable gets its first value outside of it.",
+    ),
+    (
         r"maximum_iterations was not passed",
         "If the gradient of a loop is needed, give the loop a bound: tf.while_loop(..., "
         "maximum_iterations=N).",

@@ -14,6 +14,7 @@ from rules.wrong_jax import (
     Mesh,
     NamedSharding,
     PartitionSpec,
+    averaged,
     batch,
     descend,
     jax,
@@ -23,6 +24,7 @@ from rules.wrong_jax import (
     on_mesh,
     params,
     shape,
+    small_arrays,
 )
 
 _NAMES = {
@@ -184,6 +186,13 @@ def _with_a_key(snippet: Snippet) -> Port:
     return Port(jax.jit(step), (*_bare((params(), *batch(64))), jax.eval_shape(jax.random.key, 0)))
 
 
+def _with_averages(snippet: Snippet) -> Port:
+    """The block makes `averages` of `params`, and the `step` of `train` that takes both."""
+    state, examples = small_arrays()
+    made = snippet.run(_NAMES | {"params": lambda: state, "train": lambda: averaged})
+    return Port(made.get("step"), (state, made.get("averages"), examples))
+
+
 def _ids(made: Made) -> tuple:
     ids = shape(64, dtype=jnp.int32)
     return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
@@ -239,6 +248,7 @@ FRAMES = {
     "TPU244": _made_step(_ids),
     "TPU245": _gradients,
     "TPU246": _with_statistics,
+    "TPU247": _with_averages,
     "TPU258": _with_a_key,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(

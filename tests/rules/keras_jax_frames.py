@@ -110,4 +110,5 @@ FRAMES = {
     "TPU255": _compiled,
     "TPU256": _compiled,
     "TPU257": _compiled,
+    "TPU259": _compiled,
 }

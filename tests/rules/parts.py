@@ -69,7 +69,7 @@ def model_fn(features, labels, mode, params):
 def estimator(model=model_fn, *, params=None, run_config=None, **settings):
     settings = {"use_tpu": False, "train_batch_size": 64, "eval_batch_size": 64} | settings
     config = tpu.RunConfig(
-        model_dir="never_written",
+        model_dir=(run_config or {}).pop("model_dir", "never_written"),
         tpu_config=tpu.TPUConfig(
             **({"iterations_per_loop": 10} | (run_config or {}).pop("loop", {}))
         ),

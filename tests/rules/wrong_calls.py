@@ -124,7 +124,7 @@ def hook_given_to_train_that_fetches_by_name(wrong):
 @wrong("TPU228")
 def python_at_an_address(wrong):
     """On a TPU of one host it is a note, unless the program connects to the TPU over the network."""
-    address = {"master": "grpc://10.0.0.2:8470"} if wrong else {}
+    address = dict(_AWAY) if wrong else {}
     estimator = parts.estimator(run_config=address, eval_batch_size=None)
 
     def input_fn(params):
@@ -469,5 +469,113 @@ def steps_of_an_epoch_beyond_the_arrays(wrong):
         rows = tf.random.stateless_uniform([640, 8], (1, 2)).numpy()
         options = {"batch_size": 64, "steps_per_epoch": 12 if wrong else 5}
         _model().fit(rows, rows[:, 0], epochs=4, **options)  # <- TPU211
+
+    return Port(main=main)
+
+
+# A TPU with a host of its own, and where that finds the checkpoints.
+_AWAY = {"master": "grpc://10.0.0.2:8470", "model_dir": "gs://no-such-bucket/run"}
+
+
+@wrong("TPU228")
+def a_metric_of_python_at_an_address(wrong):
+    def hits(labels, classes):
+        return np.float32(np.mean(labels == classes))
+
+    def metric_fn(labels, logits):
+        classes = tf.argmax(logits, 1, output_type=tf.int32)
+        if not wrong:
+            return {"accuracy": v1.metrics.accuracy(labels, classes)}
+        share = tf.numpy_function(hits, [labels, classes], tf.float32)  # <- TPU228
+        return {"accuracy": v1.metrics.mean(tf.ensure_shape(share, []))}
+
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(features)
+        loss = parts.loss_of(labels, logits)
+        if mode == parts.EVAL:
+            metrics = metric_fn, [labels, logits]
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        return parts.spec(mode, labels, logits)
+
+    estimator = parts.estimator(model_fn, run_config=dict(_AWAY), use_tpu=True)
+
+    def main():
+        estimator.train(parts.train_input, max_steps=100)
+        estimator.evaluate(parts.eval_input, steps=4)
+
+    return Port(main=main)
+
+
+@wrong("TPU237")
+def checkpoints_on_the_own_disk(wrong):
+    def model_fn(features, labels, mode, params):
+        return parts.spec(mode, labels, parts.logits_of(features))
+
+    config = tpu.RunConfig(
+        master="grpc://10.0.0.2:8470",
+        model_dir="runs/first" if wrong else "gs://no-such-bucket/run",  # <- TPU237
+    )
+    estimator = tpu.TPUEstimator(model_fn, config=config, train_batch_size=64)
+    return Port(estimator, parts.train_input)
+
+
+@wrong("TPU237")
+def records_on_the_own_disk(wrong):
+    path = Path(tempfile.mkdtemp()) / "rows"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in np.ones([256, parts.SIZE], np.float32):
+            writer.write(row.tobytes())
+
+    def parse(record):
+        return tf.reshape(tf.io.decode_raw(record, tf.float32), [parts.SIZE]), 1
+
+    def input_fn(params):
+        if not wrong:
+            return parts.train_input(params)
+        data = tf.data.TFRecordDataset(str(path))  # <- TPU237
+        return parts.batched(data.map(parse), params)
+
+    return Port(parts.estimator(run_config=dict(_AWAY), eval_batch_size=None), input_fn)
+
+
+@wrong("TPU237")
+def pictures_on_the_own_disk(wrong):
+    path = Path(tempfile.mkdtemp()) / "row"
+    path.write_bytes(np.ones([8], np.float32).tobytes())
+
+    def read(name):
+        return tf.reshape(tf.io.decode_raw(tf.io.read_file(name), tf.float32), [8])  # <- TPU237
+
+    def main():
+        strategy = _strategy()
+        data = tf.data.Dataset.from_tensor_slices([str(path)]).repeat(64).map(read)
+        data = data.batch(64, drop_remainder=True) if wrong else _batches().map(lambda x, y: x)
+        with strategy.scope():
+            model = tf.keras.Sequential([tf.keras.Input([8]), tf.keras.layers.Dense(8)])
+            model.compile("sgd", "mse")
+        model.fit(data.map(lambda x: (x, x)), epochs=2)
+
+    return Port(main=main)
+
+
+@wrong("TPU230")
+def metric_of_a_loop_made_before_the_scope(wrong):
+    def main():
+        strategy = _strategy()
+        with contextlib.nullcontext() if wrong else strategy.scope():
+            mean = tf.keras.metrics.Mean()  # <- TPU230
+        with strategy.scope():
+            weights = tf.Variable(tf.zeros([8]))
+
+        def step(rows, labels):
+            losses = (tf.linalg.matvec(rows, weights) - labels) ** 2
+            mean.update_state(losses)
+            context = tf.distribute.get_replica_context()
+            change = context.all_reduce("SUM", tf.linalg.matvec(rows, losses, transpose_a=True))
+            weights.assign_sub(0.001 * change)
+
+        run = tf.function(lambda batch: strategy.run(step, args=batch))
+        for batch in strategy.experimental_distribute_dataset(_batches()):
+            run(batch)
 
     return Port(main=main)

@@ -360,3 +360,27 @@ def a_mesh_over_which_nothing_is_split(wrong):
     whole, rows = PartitionSpec(), PartitionSpec("data")
     examples = over(whole if wrong else rows, batch())
     return Port(jax.jit(descend, donate_argnums=0), (over(whole, params()), examples))
+
+
+def averaged(params, averages, batch):
+    """A step that also keeps running averages of its parameters."""
+    gradients = jax.grad(lambda p: jnp.mean((batch @ p["kernel"]) ** 2))(params)
+    params = jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+    return params, jax.tree.map(lambda a, p: 0.99 * a + 0.01 * p, averages, params)
+
+
+def small_arrays():
+    """Parameters and a batch of `averaged`, with their values."""
+    return {"kernel": jnp.ones((16, 8))}, jnp.ones((64, 16))
+
+
+@wrong("TPU247")
+def averages_that_are_the_parameters(wrong):
+    params, batch = small_arrays()
+    averages = params if wrong else jax.tree.map(jnp.copy, params)
+
+    @functools.partial(jax.jit, donate_argnums=(0, 1))
+    def step(params, averages, batch):  # <- TPU247
+        return averaged(params, averages, batch)
+
+    return Port(step, (params, averages, batch))

@@ -443,3 +443,16 @@ def an_evaluation_that_never_ends(wrong):
         small().fit(once, validation_data=endless, validation_steps=steps)  # <- TPU236
 
     return Port(main=main)
+
+
+@wrong("TPU259")
+def weights_too_coarse_for_their_steps(wrong):
+    def main():
+        import keras
+
+        keras.config.set_dtype_policy("bfloat16" if wrong else "mixed_bfloat16")
+        model = small()
+        model.compile(keras.optimizers.Adam(1e-5), "mse")
+        model.fit(*rows(), batch_size=64)  # <- TPU259
+
+    return Port(main=main)

@@ -39,7 +39,7 @@ class JaxFacts(Facts):
         is_pmap: jax.pmap maps it.
     """
 
-    modules = ("read.jaxpr", "read.mapped")
+    modules = ("read.jaxpr", "read.mapped", "read.donated")
 
     def __init__(self, workload: Any) -> None:
         """`workload` is the JaxWorkload."""
@@ -86,6 +86,17 @@ class JaxFacts(Facts):
     def followed(self) -> Followed:
         """How what the cores hold alike, and what differs, reaches the results."""
         return follow(self.jaxpr, self._workload.copies, is_pmap=self.is_pmap)
+
+    @fact
+    def given(self) -> dict[int, Any]:
+        """The arrays of the first call by the numbers of those that JAX traces."""
+        self.traces  # noqa: B018  without them they have no numbers
+        return self._workload.given
+
+    @fact
+    def called_at(self) -> Place:
+        """The line that calls the step."""
+        return self._workload.called_at
 
     @fact
     def loses_updates(self) -> bool:
@@ -199,6 +210,17 @@ class KerasJaxFacts(JaxFacts):
         self._check_batches()
         trained, others, *_ = self._workload.variables
         return [*trained, *others]
+
+    @fact
+    def trained(self) -> list[Any]:
+        """The variables that are trained."""
+        self.variables  # noqa: B018  makes them
+        return self.model.trainable_variables
+
+    @fact
+    def rate(self) -> float | None:
+        """The optimizer's learning rate; None where a schedule gives it, or it has none."""
+        return _keras.constant_rate(self.model.optimizer)
 
     @fact
     def devices(self) -> int:

@@ -48,6 +48,7 @@ class EstimatorFacts(Facts):
         cores: of the TPU system.
         error: with which building the graph ended, if it did.
         made_at: the learner's line that made the spec.
+        estimator_at: the learner's line that made the Estimator, where it is known.
         model_fn, input_fn: the functions that were called.
         summaries_of: the graph whose collections say which summaries the program knows to be dropped.
         api: what the program trains with.
@@ -65,6 +66,7 @@ class EstimatorFacts(Facts):
         self.cores, self.error = trace.cores, trace.error
         self.settings = _tpu_estimator.settings(estimator)
         self.made_at, self.model_fn = trace.made_at, trace.model_fn
+        self.estimator_at = trace.estimator_at
         self.input_fn = None if trace.mode is Mode.SERVING else inputs.of(trace.mode)
         self.loop = self.settings.config.tpu_config.iterations_per_loop
         self.steps, self.source_of_data = observed.steps(trace.mode), data.INPUT_FN
@@ -137,6 +139,13 @@ class EstimatorFacts(Facts):
     def every_op(self) -> list[tf.Operation]:
         """All ops of that program, also those that the compiler would drop."""
         return self.program.every_op()
+
+    @fact
+    def host_ops(self) -> list[tf.Operation]:
+        """The ops around a replica's program, such as those of metric_fn and host_call."""
+        whole, program = self._trace.graph, self.program
+        is_one = whole is self.graph  # with version 1 control flow
+        return [op for op in whole.get_operations() if not (is_one and program.on_device(op))]
 
     @fact
     def ops(self) -> list[tf.Operation]:
@@ -217,6 +226,11 @@ class EstimatorFacts(Facts):
         return data.missing_files(self.pipeline.graph)
 
     @fact
+    def local_files(self) -> list[tuple[str, Place]]:
+        """The paths of this machine that the input pipeline reads, and the lines."""
+        return data.local_files_of(self.pipeline.graph)
+
+    @fact
     def mapped(self) -> list[Any]:
         """The functions that the input pipeline maps over its examples."""
         return mapped_in(self.pipeline.graph)
@@ -289,6 +303,11 @@ class DatasetFacts(OfAStep):
     def missing_files(self) -> list[tuple[str, Place]]:
         """What it lacks of its files, and the line."""
         return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
+
+    @fact
+    def local_files(self) -> list[tuple[str, Place]]:
+        """The paths of this machine that it reads, and the lines."""
+        return data.local_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:

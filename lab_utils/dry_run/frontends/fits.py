@@ -43,6 +43,9 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
             stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(noted)))
             stack.enter_context(mock.patch.object(model, "__init__", scope.watched(model.__init__)))
+            metric = module.metrics.Metric
+            watched = scope.watched(metric.__init__, scope.metrics)
+            stack.enter_context(mock.patch.object(metric, "__init__", watched))
 
         def imported(keras: ModuleType) -> None:
             replace(keras.Model, keras)

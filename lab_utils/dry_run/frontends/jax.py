@@ -230,6 +230,21 @@ class JaxWorkload(Workload):
         return jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
 
     @property
+    def given(self) -> dict[int, Any]:
+        """The arrays of the first call by the numbers of those that JAX traces."""
+        _, arguments = self._first_call()
+        leaves = jax.tree.leaves(arguments)
+        numbers = jax_calls.leaf_numbers(leaves, self.traces[0].jaxpr.jaxpr.invars) or {}
+        return {
+            n: leaves[leaf] for leaf, n in numbers.items() if isinstance(leaves[leaf], jax.Array)
+        }
+
+    @property
+    def called_at(self) -> Place:
+        """The line that calls the step, where a run of the program has shown it; else the step's own."""
+        return self.recorded.called_at if self.recorded else self.where
+
+    @property
     def loses_updates(self) -> bool:
         """Whether jax.jit hands the step a copy of what it changes."""
         return jax_calls.loses_updates(*self.calls[0])

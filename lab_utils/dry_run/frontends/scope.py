@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.common.source import NOWHERE, Place
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.caller import maker
 
 
 @dataclass
-class _Model:
-    """A Keras model that the program made: where, and whether in the scope."""
+class _Made:
+    """A Keras model or metric that the program made: where, and whether in the scope."""
 
     known: weakref.ref
     line: Place
@@ -22,15 +22,17 @@ class _Model:
 
 
 class Scope:
-    """The Keras models that a program made, and the variables that it made in the scope.
+    """The Keras models and metrics that a program made, and the variables that it made in the scope.
 
     Attributes:
         has_strategy: the program has made a TPUStrategy.
+        metrics: to be noted in by `watched`.
     """
 
     def __init__(self) -> None:
         self.has_strategy, self._depth = False, 0
-        self._models: list[_Model] = []
+        self._models: list[_Made] = []
+        self.metrics: list[_Made] = []
         self._variables: dict[int, weakref.ref] = {}  # by id() of what they hold: they have no hash
 
     @contextlib.contextmanager
@@ -50,14 +52,15 @@ class Scope:
         finally:
             self._depth -= 1
 
-    def watched(self, init: Callable) -> Callable:
-        """As `init`, the __init__ of Keras models, which are noted."""
+    def watched(self, init: Callable, noted_in: list[_Made] | None = None) -> Callable:
+        """As `init`, the __init__ of Keras models, which are noted, or of others, noted in that list."""
+        made = self._models if noted_in is None else noted_in
 
         @functools.wraps(init)
         def noted(model: Any, *arguments: Any, **options: Any) -> None:
             init(model, *arguments, **options)
-            if not any(each.known() is model for each in self._models):
-                self._models.append(_Model(weakref.ref(model), maker(model), self._depth > 0))
+            if not any(each.known() is model for each in made):
+                made.append(_Made(weakref.ref(model), maker(model), self._depth > 0))
 
         noted.__signature__ = inspect.signature(
             init
@@ -84,15 +87,23 @@ class Scope:
                 return part.line
         return own.line if strangers else NOWHERE
 
-    def holds_all_of(self, step: Callable) -> bool:
-        """Whether the variables that the function of a loop itself names were made in the scope."""
+    def outside_in(self, step: Callable) -> Place:
+        """Where the function of a loop itself names what was made outside of the scope; NOWHERE if nothing.
+
+        For a metric, it is the line that made it.
+        """
         if not self.has_strategy:
-            return True
+            return NOWHERE
         from lab_utils.estimator import tf
 
         named = inspect.getclosurevars(inspect.unwrap(step))
         values = tf.nest.flatten([*named.nonlocals.values(), *named.globals.values()])
-        return all(self._holds(each) for each in values if isinstance(each, tf.Variable))
+        for metric in self.metrics:
+            known = metric.known()
+            if any(known is each for each in values) and not all(map(self._holds, _weights(known))):
+                return metric.line
+        variables = (each for each in values if isinstance(each, tf.Variable))
+        return NOWHERE if all(map(self._holds, variables)) else place(inspect.unwrap(step))
 
     def _holds(self, variable: Any) -> bool:
         known = self._variables.get(id(_held(variable)), lambda: None)()
@@ -105,11 +116,14 @@ def _held(variable: Any) -> Any:
 
 
 def _weights(model: Any) -> list[Any]:
-    """The weights of a model as variables of TensorFlow; none before it is built, or when it is gone."""
+    """The weights of a model or a metric as variables of TensorFlow.
+
+    There are none before it is built, or when it is gone.
+    """
     from lab_utils.estimator import tf
 
     try:
-        weights = model.weights if model is not None else []
+        weights = getattr(model, "weights", None) or getattr(model, "variables", ())
     except ValueError:
         return []
     own = [

@@ -42,6 +42,12 @@ def _strategy(
     def shown(python: Callable, args: tuple, kwargs: dict) -> Any:
         """What a function gives that a program shows once, before it trains; a loop runs its step again."""
         where = source.place(python)
+        if where in demonstrated and not distributed:
+            raise CannotJudge(
+                f"its training loop calls strategy.run at {caller().position} with tensors of no dataset "
+                "that the strategy distributes. Each core gets all of a plain tensor, and all compute the "
+                "same: share batches out with strategy.experimental_distribute_dataset(dataset)"
+            )
         if where in demonstrated:
             raise CannotJudge(
                 f"its training loop calls strategy.run at {caller().position}, and passes more "
@@ -95,9 +101,7 @@ def _strategy(
             step.__signature__ = inspect.signature(lambda *batch: None)
             call = f"strategy.run({source.place(python).function})"
             is_compiled = python is not fn or _tensorflow.is_in_tf_function()
-            outside = scope.outside()
-            if not outside and not scope.holds_all_of(python):
-                outside = source.place(python)
+            outside = scope.outside() or scope.outside_in(python)
             note(step, dataset, call, outside, {"is_compiled": is_compiled})
 
         def experimental_distribute_dataset(

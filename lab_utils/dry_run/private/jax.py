@@ -113,10 +113,15 @@ def names(jaxpr: Any) -> list[str]:
     return named + [f"argument {number}" for number in range(len(named), len(jaxpr.invars))]
 
 
+def donated(traced: Any) -> tuple[bool, ...]:
+    """Whether the step may take the memory of each of its arrays."""
+    return traced._params["donated_invars"]
+
+
 def arguments(traced: Any, lowered: Any) -> list[Argument]:
     """The arrays that the lowered program takes, in its order; those that it does not use are not there."""
     compile_args = lowered._lowering.compile_args
-    jaxpr, donated = traced.jaxpr.jaxpr, traced._params["donated_invars"]
+    jaxpr, given_away = traced.jaxpr.jaxpr, donated(traced)
     named = names(jaxpr)
     result = []
     pairs = zip(sorted(compile_args["kept_var_idx"]), compile_args["in_shardings"], strict=True)
@@ -124,7 +129,7 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
         spec = getattr(sharding, "spec", None)
         shape, dtype = _numbers(jaxpr.invars[number].aval)
         spec = None if spec is None else tuple(spec)
-        result.append(Argument(named[number], shape, dtype, spec, donated[number]))
+        result.append(Argument(named[number], shape, dtype, spec, given_away[number]))
     return result
 
 

@@ -74,6 +74,12 @@ def layers(model: Any) -> list[Any]:
     return list(model._flatten_layers())
 
 
+def constant_rate(optimizer: Any) -> float | None:
+    """An optimizer's learning rate; None where a schedule gives it, or it has none."""
+    rate = getattr(optimizer, "_learning_rate", None)
+    return float(rate.value) if hasattr(rate, "value") else None
+
+
 @contextmanager
 def one_copy() -> Iterator[None]:
     """Context manager: variables and batches lie on one device, whatever their layouts, which they keep.

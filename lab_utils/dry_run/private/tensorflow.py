@@ -188,6 +188,23 @@ def slices_nothing(dataset: Any) -> bool:
     return reads_nothing or any(map(is_empty_list, getattr(dataset, "_tensors", ())))
 
 
+def strings_of_dataset(dataset: Any) -> list[str]:
+    """The strings among the tensors whose slices are a dataset's elements."""
+    tensors = (each for each in getattr(dataset, "_tensors", ()) if each.dtype == tf.string)
+    texts = (text for tensor in tensors for text in tf.reshape(tensor, [-1]).numpy())
+    return [text.decode(errors="replace") for text in texts]
+
+
+def files_of_dataset(dataset: Any) -> list[str]:
+    """The names of the files that a dataset reads itself, as far as they are constants."""
+    names = getattr(dataset, "_filenames", None)
+    if isinstance(names, tf.data.Dataset):
+        return strings_of_dataset(names)
+    if not tf.is_tensor(names) or not hasattr(names, "numpy"):
+        return []
+    return [text.decode(errors="replace") for text in tf.reshape(names, [-1]).numpy()]
+
+
 def is_in_tf_function() -> bool:
     """Whether the caller runs within a tf.function, also where functions are run eagerly."""
     frame = sys._getframe(1)

@@ -1,4 +1,5 @@
-"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226, TPU228.
+"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226, TPU228,
+TPU237.
 
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
@@ -7,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from os.path import isfile
 from typing import Any
 
 import numpy as np
@@ -493,6 +495,70 @@ def _unmet(patterns: np.ndarray) -> str:
     return " or ".join(map(repr, texts[:3]))
 
 
+@rule("TPU237", needs=("local_files", "address"))
+def local_files(files: list[tuple[str, Place]], address: str) -> Iterator[Finding]:
+    """A finding for each line that reads files of this machine, where the TPU's host runs the pipeline."""
+    lines = {where: path for path, where in reversed(files)} if is_elsewhere(address) else {}
+    for where, path in lines.items():
+        yield finding("TPU237", where, does="reads", path=path, case="data")
+
+
+def is_elsewhere(address: str) -> bool:
+    """Whether a TPU at that grpc:// address has a host of its own; "" stands for a TPU without an address."""
+    return bool(address) and not re.search(r"//(localhost|127\.0\.0\.1)\b", address)
+
+
+# Ops that read files whose names are their first input.
+_READERS = re.compile(
+    r"(ReadFile|MatchingFiles|(TFRecord|TextLine|FixedLengthRecord)Dataset(V\d)?)$"
+)
+
+
+def local_files_of(graph: Any) -> list[tuple[str, Place]]:
+    """A path of this machine that each op of an input pipeline reads, and its line.
+
+    Names that a function gets are among the strings of the graph, as far as they are constants: such a string
+    counts where it is the name of a file here.
+    """
+    ops = list(everywhere(graph))
+    readers = [op for op in ops if _READERS.match(op.type)]
+    texts = [text for op in ops if readers and op.type == "Const" for text in _texts(op.outputs[0])]
+    found = []
+    for op in readers:
+        names = _texts(op.inputs[0])
+        local = _first_local(names) if names else _first_existing(texts)
+        found += [(local, place(op))] if local else []
+    return found
+
+
+def local_files_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[tuple[str, Place]]:
+    """The same of a dataset that fit or a strategy is given at `where`."""
+    chain = _chain(dataset)
+    given = [text for each in chain for text in _tensorflow.strings_of_dataset(each)]
+    names = [text for each in chain for text in _tensorflow.files_of_dataset(each)]
+    if local := _first_local(names):
+        return [(local, where)]
+    ops = [op for graph in graphs_of_dataset(dataset) for op in everywhere(graph)]
+    readers = [op for op in ops if _READERS.match(op.type)]
+    local = _first_existing(given) if readers else ""
+    return [(local, place(op)) for op in readers] if local else []
+
+
+def _texts(tensor: tf.Tensor) -> list[str]:
+    """The strings of a constant; none of other tensors."""
+    if tensor.dtype != tf.string or (value := tf.get_static_value(tensor)) is None:
+        return []
+    return [text.decode(errors="replace") for text in np.ravel(value)]
+
+
+def _first_local(names: list[str]) -> str:
+    return next((name for name in names if name and "://" not in name), "")
+
+
+def _first_existing(texts: list[str]) -> str:
+    return next((text for text in texts if text and "://" not in text and isfile(text)), "")
+
+
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))
 def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     """A finding for each call of Python in the graphs of an input pipeline.
@@ -511,7 +577,15 @@ def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
     for op in (op for graph in graphs for op in everywhere(graph)):
         if "PyFunc" in op.type:
             is_note = not address and hosts <= 1
-            yield finding("TPU228", place(op), note=is_note, op=op.type, hosts=where)
+            yield finding("TPU228", place(op), note=is_note, op=op.type, hosts=where, case="input")
+
+
+@rule("TPU228", needs=("host_ops", "address"))
+def python_of_host(ops: list[tf.Operation], address: str) -> Iterator[Finding]:
+    """A finding for each call of Python in metric_fn or host_call, which the TPU's own host runs."""
+    for op in ops if is_elsewhere(address) else ():
+        if "PyFunc" in op.type:
+            yield finding("TPU228", place(op), op=op.type, case="host")
 
 
 def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.unavailable import Unavailable
 
 
 @dataclass(frozen=True)
@@ -149,3 +152,31 @@ def once_only(effects: Sequence[Effect]) -> Iterator[Finding]:
     for each in effects:
         facts = {"what": each.what, "result": each.result, "case": each.case}
         yield finding("TPU253", each.place, note=each.case == "prints", **facts)
+
+
+# Optimizers of which a step changes each weight by about the learning rate, whatever the gradients.
+_BY_THE_RATE = ("Adam", "AdamW", "Adamax", "Nadam", "Lion")
+_BITS = 8  # of a bfloat16's significant digits
+
+
+@rule("TPU259", needs=("model", "trained", "rate", "where"))
+def lost_updates(
+    model: Any, trained: Sequence[Any], rate: float | None, where: Place
+) -> Iterator[Finding]:
+    """A finding where most weights are bfloat16 numbers too far apart for a step of the optimizer.
+
+    Raises:
+        Unavailable: the learning rate of weights in bfloat16 changes with the steps.
+    """
+    narrow = [each for each in trained if each.dtype == "bfloat16"]
+    if type(model.optimizer).__name__ not in _BY_THE_RATE or not narrow:
+        return
+    if rate is None:
+        raise Unavailable("the learning rate changes with the steps")
+    weights = np.concatenate([np.asarray(each.value, np.float32).ravel() for each in narrow])
+    _, exponents = np.frexp(weights)  # |weight| = m 2^exponent, m from 1/2 to 1
+    halves = np.ldexp(0.5, exponents - _BITS)  # half the distance to the next number
+    share = float(np.mean((weights != 0) & (halves > rate)))
+    if share > 0.5:
+        facts = {"variables": some(each.path for each in narrow), "rate": f"{rate:g}"}
+        yield finding("TPU259", where, share=f"{share:.0%}", **facts)

@@ -104,12 +104,14 @@ def _no_kernel(op: tf.Operation, api: Api) -> Finding:
 
 
 def _strings(op: tf.Operation, message: str) -> Finding:
-    """TPU204; the strings of a Saver are the names of its files."""
+    """TPU204; the strings of a Saver, and of a checkpoint that variables begin with, are names of files."""
     saves = [other.name for other in op.graph.get_operations() if other.type == "SaveV2"]
     saver = any(op.name.startswith(f"{name.rpartition('/')[0]}/") for name in saves)
     subject, case = op.type, "names"
     if saver:
         subject, case = f"A tf.compat.v1.train.Saver ({op.type})", "saver"
+    elif op.type == "RestoreV2":
+        subject, case = f"tf.compat.v1.train.init_from_checkpoint ({op.type})", "checkpoint"
     return finding("TPU204", place(op), message=message, op=subject, case=case)
 
 

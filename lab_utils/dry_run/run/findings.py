@@ -138,7 +138,8 @@ def _lost_at(losses: list[list[float]]) -> float:
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.place_of_sum, program.origin
-    case = program.api if step > 1 else "loss"
+    first = "shares" if program.api is Api.STRATEGY else "loss"
+    case = program.api if step > 1 else first
     if step == 1 and program.joined_statistics:
         where, case = program.joined_statistics[0], "variance"
     if not where:  # a loss that differs only later shows how variables are changed
