@@ -8,13 +8,13 @@ import pytest
 from dry_run_models import run_program
 from rules.judging import jobs  # noqa: F401
 
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.engine import apply_rules
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.read import unsupported  # noqa: F401  registers its rules
-from lab_utils.dry_run.read.inputs import rest_of_dataset
+from lab_utils.dry_run.read.inputs import LastBatch, no_fixed_size, rest_of_dataset
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
@@ -116,3 +116,13 @@ def test_arrays_without_a_batch_size_make_as_many_batches_as_an_epoch_has_steps(
     rows = np.zeros([120, 4], np.float32)
     batches = datasets.given_to_fit(rows, rows, steps_per_epoch=5)
     assert int(batches.cardinality()) == 5 and batches.element_spec[0].shape[0] == 24
+
+
+@pytest.mark.parametrize(
+    ("examples", "last"),
+    [(float("inf"), None), (128, None), (200, "the last batch, of 8"), (None, "if it is shorter")],
+    ids=["repeated", "whole batches", "a shorter one", "unknown"],
+)
+def test_a_second_compilation_is_foretold_only_where_a_shorter_batch_can_come(examples, last):
+    [found] = no_fixed_size(LastBatch(64, False, lambda: examples, NOWHERE))
+    assert (last in found.why) if last else ("once more" not in found.why), found.why
