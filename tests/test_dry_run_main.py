@@ -675,6 +675,7 @@ CELLS = {
     "a shell's answer": ("files = !echo a b\nn = len(files)\n", {"files": [], "n": 0}),
     "a shell's long line": ("!echo a \\\n   b\nx = 3\n", {"x": 3}),
     "the environment": ("%env LABS_TRIAL=7\nimport os\nx = os.environ['LABS_TRIAL']\n", {"x": "7"}),
+    "indented as a whole": ("\n  x = 1\n  if x:\n    y = 2\n", {"x": 1, "y": 2}),
     "exported": ("get_ipython().run_line_magic('time', 'x = 11')\nget_ipython().system('ls')\n", {"x": 11}),
     "saved by Colab": (
         '# -*- coding: utf-8 -*-\n!pip install -q \\\n  tensorflow-addons\n%tensorflow_version 2.x\n'
@@ -703,6 +704,14 @@ def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
     if name in ("exported", "saved by Colab"):
         (tmp_path / "one.py").write_text(text)
         assert ran(tmp_path / "one.py") == wanted
+
+
+def test_a_cell_that_is_not_python_is_named(tmp_path):
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(("code", "x = 1\n"), ("code", "\nif x:\n    y = 2\n  z = 3\n")))
+    with pytest.raises(SyntaxError) as refused:
+        ran(path)
+    assert refused.value.filename == f"{path}[cell 2]" and refused.value.lineno == 4
 
 
 def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_path, monkeypatch):
