@@ -320,6 +320,20 @@ def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     assert target.data.name == "train_step"
 
 
+def test_a_name_that_jax_has_dropped_is_no_fault_of_the_port(run):
+    gone = "jax.no_tree_map(abs, [1])\n"
+    with pytest.raises(
+        CannotJudge, match=r"(?s)cannot be checked here: .*JAX \d.*nothing of the port"
+    ):
+        run("plain_sgd", "    params", f"    {gone}    params")
+    later = run(
+        "optax_mlp",
+        "params, opt_state, loss = tr",
+        f"if start: {gone}            params, opt_state, loss = tr",
+    ).observed.not_checked
+    assert any("no_tree_map" in told and "nothing of the port" in told for told in later), later
+
+
 def test_a_program_for_the_hosts_of_a_pod_finds_the_devices_of_this_machine(run):
     old = 'mesh = Mesh(np.array(jax.devices()), ("data",))\n'
     new = "jax.distributed.initialize()\nassert jax.device_count('tpu')\n" + old.replace(
