@@ -1017,6 +1017,15 @@ def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
 
 
 @pytest.mark.parametrize(
+    "line",
+    ["from tensorflow.contrib import layers", "import tensorflow\ntensorflow.contrib.layers"],
+)
+def test_a_program_that_needs_tf_contrib_hears_of_the_flag(line, judged):
+    status, out = judged(line, "--main", "train.py")
+    assert status == 2 and "Give the dry run --contrib" in out and "not installed" not in out, out
+
+
+@pytest.mark.parametrize(
     ("name", "said"),
     [
         ("raises.py:made", ["IndexError", "raises.py:3"]),

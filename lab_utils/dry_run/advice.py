@@ -25,6 +25,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         "model_fn returns None here: return a TPUEstimatorSpec in each mode that the program calls.",
     ),
     (
+        r"No module named 'tensorflow\.contrib|module 'tensorflow[\w.]*' has no attribute 'contrib'",
+        "Give the dry run --contrib: the names of tf.contrib then refer to today's.",
+    ),
+    (
         r"maximum_iterations was not passed",
         "Give the loop whose gradient is taken a bound: tf.while_loop(..., maximum_iterations=N).",
     ),
