@@ -563,6 +563,19 @@ def test_a_program_that_cannot_be_judged_says_why_with_its_place(text, message, 
         loaded(text)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["keras.layers.Lambda(lambda x: x.rows)(keras.Input([2]))", "keras.backend.no_such_name"],
+)
+def test_a_program_that_keras_3_stops_hears_how_it_gets_keras_2(line, loaded):
+    if not pytest.importorskip("keras").__version__.startswith("3."):
+        pytest.skip("Keras 2")
+    with pytest.raises(
+        target.CannotJudge, match=r"(?s)at train.py:2.*\n  .*`import tf_keras as keras`"
+    ):
+        loaded(f"import keras\n{line}\n")
+
+
 class Rows(tf.keras.utils.Sequence):
     """Batches that Python makes, as directory iterators are."""
 
