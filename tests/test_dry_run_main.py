@@ -805,8 +805,22 @@ with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
 """
 
 
-def test_nothing_waits_for_the_address_of_a_tpu(loaded):
-    port = loaded(CONTACTS + LOOP + "train()\n")
+# A resolver of the program's own, which looks up its base in TensorFlow's private modules.
+OWN_RESOLVER = """
+from tensorflow.python.distribute.{module} import TPUClusterResolver
+class Resolver(TPUClusterResolver):
+    def __init__(self, *arguments, host=None, **options):
+        super().__init__(*arguments, **options)
+Resolver("my-tpu", zone="z", project="p").master()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["", "cluster_resolver", "cluster_resolver.tpu_cluster_resolver"]
+)
+def test_nothing_waits_for_the_address_of_a_tpu(module, loaded):
+    first = OWN_RESOLVER.format(module=module) if module else ""
+    port = loaded(first + CONTACTS + LOOP + "train()\n")
     assert port.subject.model_dir == "nowhere" and not port.observed.not_checked
 
 
