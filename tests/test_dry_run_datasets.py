@@ -9,11 +9,11 @@ from dry_run_models import run_program
 from reading import findings_of
 from rules.judging import jobs  # noqa: F401
 
-from lab_utils.common.source import Place
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
-from lab_utils.dry_run.read.inputs import rest_of_dataset
+from lab_utils.dry_run.read.inputs import LastBatch, no_fixed_size, rest_of_dataset
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 
@@ -115,3 +115,18 @@ def test_arrays_without_a_batch_size_make_as_many_batches_as_an_epoch_has_steps(
     rows = np.zeros([120, 4], np.float32)
     batches = datasets.given_to_fit(rows, rows, steps_per_epoch=5)
     assert int(batches.cardinality()) == 5 and batches.element_spec[0].shape[0] == 24
+
+
+@pytest.mark.parametrize(
+    ("examples", "last"),
+    [
+        (float("inf"), None),
+        (128, None),
+        (200, "the last batch, which has 8"),
+        (None, "if it is shorter"),
+    ],
+    ids=["repeated", "whole batches", "a shorter one", "unknown"],
+)
+def test_a_second_compilation_is_foretold_only_where_a_shorter_batch_can_come(examples, last):
+    [found] = no_fixed_size(LastBatch(64, False, lambda: examples, NOWHERE))
+    assert (last in found.why) if last else ("once more" not in found.why), found.why

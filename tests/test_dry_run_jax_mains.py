@@ -321,6 +321,20 @@ def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     assert target.data.name == "train_step"
 
 
+def test_a_name_that_jax_has_dropped_is_no_fault_of_the_port(run):
+    gone = "jax.no_tree_map(abs, [1])\n"
+    with pytest.raises(
+        CannotJudge, match=r"(?s)cannot be checked here: .*JAX \d.*nothing of the port"
+    ):
+        run("plain_sgd", "    params", f"    {gone}    params")
+    later = run(
+        "optax_mlp",
+        "params, opt_state, loss = tr",
+        f"if start: {gone}            params, opt_state, loss = tr",
+    ).observed.not_checked
+    assert any("no_tree_map" in told and "nothing of the port" in told for told in later), later
+
+
 def test_a_program_for_the_hosts_of_a_pod_finds_the_devices_of_this_machine(run):
     old = 'mesh = Mesh(np.array(jax.devices()), ("data",))\n'
     new = "jax.distributed.initialize()\nassert jax.device_count('tpu')\n" + old.replace(
@@ -328,6 +342,34 @@ def test_a_program_for_the_hosts_of_a_pod_finds_the_devices_of_this_machine(run)
     )
     target = run("shard_map_sgd", old, new)
     assert target.data.name == "train_step" and len(target.data.calls) == jax_runs.CALLS
+
+
+ONE_EACH = """
+import functools
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+@functools.partial(jax.pmap, axis_name="cores")
+def fit(row, picture):
+    def loss_fn(row):
+        return jnp.mean((jnp.ones((6, 1)) * row - picture) ** 2)
+    loss, gradient = jax.value_and_grad(loss_fn)(row)
+    return row - 0.1 * jax.lax.pmean(gradient, "cores"), loss
+
+cores, random = jax.device_count(), np.random.default_rng(0)
+row = jnp.zeros((cores, 4))
+for _ in range(3):
+    row, loss = fit(row, random.normal(size=(cores, 6, 4)).astype("float32"))
+"""
+
+
+def test_a_step_that_takes_one_example_a_core_is_not_compared(run):
+    """As of public Gaussian splatting: a core renders one picture."""
+    Path("pictures.py").write_text(ONE_EACH)
+    report = judged(load_main("pictures.py", [], jax.device_count()))
+    (stage,) = (stage for stage in report.stages if stage.stage == "run")
+    assert stage.status == "skipped" and "pictures.py:10" in stage.detail, str(report)
 
 
 @pytest.mark.parametrize(

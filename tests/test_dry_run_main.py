@@ -564,6 +564,19 @@ def test_a_program_that_cannot_be_judged_says_why_with_its_place(text, message, 
         loaded(text)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["keras.layers.Lambda(lambda x: x.rows)(keras.Input([2]))", "keras.backend.no_such_name"],
+)
+def test_a_program_that_keras_3_stops_hears_how_it_gets_keras_2(line, loaded):
+    if not pytest.importorskip("keras").__version__.startswith("3."):
+        pytest.skip("Keras 2")
+    with pytest.raises(
+        target.CannotJudge, match=r"(?s)at train.py:2.*\n  .*`import tf_keras as keras`"
+    ):
+        loaded(f"import keras\n{line}\n")
+
+
 class Rows(tf.keras.utils.Sequence):
     """Batches that Python makes, as directory iterators are."""
 
@@ -676,6 +689,7 @@ CELLS = {
     "a shell's answer": ("files = !echo a b\nn = len(files)\n", {"files": [], "n": 0}),
     "a shell's long line": ("!echo a \\\n   b\nx = 3\n", {"x": 3}),
     "the environment": ("%env LABS_TRIAL=7\nimport os\nx = os.environ['LABS_TRIAL']\n", {"x": "7"}),
+    "indented as a whole": ("\n  x = 1\n  if x:\n    y = 2\n", {"x": 1, "y": 2}),
     "exported": ("get_ipython().run_line_magic('time', 'x = 11')\nget_ipython().system('ls')\n", {"x": 11}),
     "saved by Colab": (
         '# -*- coding: utf-8 -*-\n!pip install -q \\\n  tensorflow-addons\n%tensorflow_version 2.x\n'
@@ -704,6 +718,14 @@ def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
     if name in ("exported", "saved by Colab"):
         (tmp_path / "one.py").write_text(text)
         assert ran(tmp_path / "one.py") == wanted
+
+
+def test_a_cell_that_is_not_python_is_named(tmp_path):
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(("code", "x = 1\n"), ("code", "\nif x:\n    y = 2\n  z = 3\n")))
+    with pytest.raises(SyntaxError) as refused:
+        ran(path)
+    assert refused.value.filename == f"{path}[cell 2]" and refused.value.lineno == 4
 
 
 def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_path, monkeypatch):
@@ -784,8 +806,22 @@ with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
 """
 
 
-def test_nothing_waits_for_the_address_of_a_tpu(loaded):
-    port = loaded(CONTACTS + LOOP + "train()\n")
+# A resolver of the program's own, which looks up its base in TensorFlow's private modules.
+OWN_RESOLVER = """
+from tensorflow.python.distribute.{module} import TPUClusterResolver
+class Resolver(TPUClusterResolver):
+    def __init__(self, *arguments, host=None, **options):
+        super().__init__(*arguments, **options)
+Resolver("my-tpu", zone="z", project="p").master()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["", "cluster_resolver", "cluster_resolver.tpu_cluster_resolver"]
+)
+def test_nothing_waits_for_the_address_of_a_tpu(module, loaded):
+    first = OWN_RESOLVER.format(module=module) if module else ""
+    port = loaded(first + CONTACTS + LOOP + "train()\n")
     assert port.subject.model_dir == "nowhere" and not port.observed.not_checked
 
 
@@ -1006,6 +1042,15 @@ def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
     status, out = judged(text + PORT, "train.py:port", "--stages", "trace,read,feed")
     assert status == 2 and "No verdict: trace" in out, out
     assert reason in out and "TPU199" not in out and "TPU503" not in out
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from tensorflow.contrib import layers", "import tensorflow\ntensorflow.contrib.layers"],
+)
+def test_a_program_that_needs_tf_contrib_hears_of_the_flag(line, judged):
+    status, out = judged(line, "--main", "train.py")
+    assert status == 2 and "Give the dry run --contrib" in out and "not installed" not in out, out
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,10 @@ def _lacking(error: Exception) -> str:
 
 def missing(error: ImportError) -> str:
     """What to install where a package of an extra is missing; the error's own text for others."""
-    package = (error.name or "").partition(".")[0]
-    if not isinstance(error, ModuleNotFoundError) or package not in _BY_EXTRAS.split():
-        return str(error)
+    if not isinstance(error, ModuleNotFoundError) or error.name not in _BY_EXTRAS.split():
+        return str(error)  # also where the package is there, and lacks a module
     return (
-        f"{package} is not installed. In a clone, run `make setup`, or pip install "
+        f"{error.name} is not installed. In a clone, run `make setup`, or pip install "
         "'.[course,author]' (and add cpu to this list if TensorFlow is missing)"
     )
 

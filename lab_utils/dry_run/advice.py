@@ -1,7 +1,10 @@
 """What to do about errors of TensorFlow's and JAX's own that say what is wrong and not how to fix it."""
 
 import functools
+import os
 import re
+import sys
+from traceback import walk_tb
 
 from lab_utils.common import loading
 
@@ -32,6 +35,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         "the step runs within a loop on the device, and a variable gets its first value outside of it.",
     ),
     (
+        r"No module named 'tensorflow\.contrib|module 'tensorflow[\w.]*' has no attribute 'contrib'",
+        "Give the dry run --contrib: the names of tf.contrib then refer to today's.",
+    ),
+    (
         r"maximum_iterations was not passed",
         "If the gradient of a loop is needed, give the loop a bound: tf.while_loop(..., "
         "maximum_iterations=N).",
@@ -46,6 +53,9 @@ _KNOWN: tuple[tuple[str, str], ...] = (
         "Here, Keras computes with JAX, but an op of another library, such as tf.shape, got a "
         "traced array of JAX. In layers, use keras.ops and keras.random instead.",
     ),
+)
+_OF_KERAS = re.compile(
+    r"module 'keras[\w.]*' has no attribute|cannot import name '\w+' from 'keras[.']"
 )
 _MISSING = re.compile(r"module '(tensorflow[\w.]*)' has no attribute '(\w+)'")
 # Where names of TensorFlow lie that people look for elsewhere; the first that has the name counts.
@@ -69,6 +79,24 @@ def known(message: str) -> str:
     text = " ".join(message.split())
     fixes = (fix for pattern, fix in _KNOWN if re.search(pattern, text))
     return next(fixes, "") or moved(text)
+
+
+def for_keras_2(error: BaseException) -> str:
+    """What to do where Keras 3 stops a program of TensorFlow's that may be one for Keras 2; "" elsewhere."""
+    keras = sys.modules.get("keras")
+    if (
+        not getattr(keras, "__version__", "").startswith("3.")
+        or keras.backend.backend() != "tensorflow"
+    ):
+        return ""
+    inside = os.path.join(os.path.dirname(keras.__file__), "src", "")
+    files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
+    if not (any(file.startswith(inside) for file in files) or _OF_KERAS.search(str(error))):
+        return ""
+    return (
+        f"`import keras` is Keras {keras.__version__} here. If the program was written for Keras 2, write "
+        "`import tf_keras as keras`, or import from tensorflow.keras, which is Keras 2 in the dry run."
+    )
 
 
 def moved(message: str) -> str:

@@ -1,8 +1,9 @@
-"""What this machine lacks: data in a bucket, without a network; names that Python and TensorFlow dropped."""
+"""What this machine lacks: data in a bucket, without a network; names that Python and frameworks dropped."""
 
 import contextlib
 import platform
 import re
+import sys
 from pathlib import Path
 from traceback import walk_tb
 
@@ -12,10 +13,13 @@ from lab_utils.port.contrib import Gone
 
 ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
 # Names that Python 3.7, NumPy 1.16, pandas 0.25 and Keras 2.10 had, and methods of Keras itself that
-# programs overrode. tensorflow-addons imports Keras' engine; SGD had an argument `decay`.
+# programs overrode. tensorflow-addons imports Keras' engine; SGD had an argument `decay`. JAX drops names
+# from one year to the next (jax.tree_map), and TensorFlow Probability asks it for some of them.
 _OLD_NAMES = re.compile(
-    r"module '(inspect|collections|time|fractions|platform|numpy|pandas|tensorflow\.python[\w.]*)' "
-    r"has no attribute '\w+'"
+    r"module '(inspect|collections|time|fractions|platform|numpy|pandas|tensorflow\.python[\w.]*"
+    r"|jax(\.[\w.]+)?)' has no attribute '\w+'"
+    r"|\bjax\.[\w.]+ (is|was|were|has been) (deprecated|removed)"
+    r"|No module named 'jax\.|cannot import name '\w+' from 'jax[.']"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
     r"|was removed in the NumPy 2\.0 release"
     r"|'tf_op_layer_\w+'"  # as Keras up to 2.3 named outputs that ops of TensorFlow compute
@@ -73,8 +77,9 @@ def reason(error: BaseException) -> str:
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
     hint = _OLD_KERAS if any("tensorflow/python/keras/" in file for file in files) else ""
     hint = hint or (_OLD_KERAS if "tensorflow.python.keras" in text else "")
+    frameworks = {"TensorFlow": tensorflow, "JAX": "jax" in text and sys.modules.get("jax")}
     under = f"Python {platform.python_version()}"
-    under += f" and TensorFlow {tensorflow.__version__}" if tensorflow else ""
+    under += "".join(f" and {name} {each.__version__}" for name, each in frameworks.items() if each)
     return f"{text} (it stops here, under {under}; this says nothing of the port{hint})"
 
 

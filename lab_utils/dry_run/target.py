@@ -129,7 +129,7 @@ def of_recording(calls: "Recording", name: str) -> Target:
 
 def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
-    from lab_utils.dry_run.advice import known
+    from lab_utils.dry_run.advice import for_keras_2, known
     from lab_utils.dry_run.elsewhere import reason
     from lab_utils.dry_run.session import first_line
 
@@ -141,7 +141,7 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
         text = command.missing(error)
     message = textwrap.shorten(source.uncoloured(reason(error) or text), 1000)
     where = f"\n  at {place}" if (place := source.place(error)) else ""
-    fix = f"\n  {fix}" if (fix := known(message)) else ""
+    fix = f"\n  {fix}" if (fix := known(message) or for_keras_2(error)) else ""
     return CannotJudge(f"{kind}: {message}{where}{fix}{advice}")
 
 

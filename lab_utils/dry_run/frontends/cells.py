@@ -16,6 +16,7 @@ from types import CodeType
 from typing import Any
 
 _AROUND_A_CELL = re.compile(r"\A(?:\s*%%(?:time|capture)\b.*\n)+")  # the rest is Python
+_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 _LONG_MAGIC = re.compile(r"^[ \t]*[!%](?:.*\\\n)+.*", re.M)
 _OF_JUPYTER = re.compile(r"^[ \t]*(\w+[ \t]*=[ \t]*)?[!%][ \t]*\w|^\s*get_ipython\(\)\.", re.M)
 _PYTHON = re.compile(
@@ -93,10 +94,14 @@ def as_python(text: str, name: str) -> str:
     except SyntaxError:
         from IPython.core.inputtransformer2 import TransformerManager
 
-        body = python.lstrip()
+        body = _EMPTY_LINES.sub("", python)
         before = python[: len(python) - len(body)].count("\n")  # IPython drops empty lines
         lines = _LONG_MAGIC.sub(_on_one_line, body)
-        python = "\n" * before + TransformerManager().transform_cell(lines)
+        try:
+            python = "\n" * before + TransformerManager().transform_cell(lines)
+        except SyntaxError as error:  # of tokens, which have no file
+            error.filename, error.lineno = name, (error.lineno or 1) + before
+            raise
     return python
 
 

@@ -15,12 +15,14 @@ from unittest import mock
 
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Model, Recording
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tf, tpu, v1
 
 _ADDRESS = re.compile(r"grpc://|[\w.-]+:\d+$")
+_ROOTS = tf, tf.compat.v2, v1
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
@@ -37,8 +39,6 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
         note_address(calls, target)
         session(self, "", graph, config)
 
-    asked = functools.partial(note_address, calls)
-
     stand_ins = _methods(calls)
     for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
         for name in stand_ins.keys() & vars(owner).keys():
@@ -51,11 +51,19 @@ def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
     replace(v1.Session, "reset", _nothing)
     for module in (tf.train, v1.train):
         replace(module, "checkpoints_iterator", _checkpoints)
+    _contact_no_tpu(calls, cores, replace)
+
+
+def _contact_no_tpu(calls: Recording, cores: int, replace: Callable[[Any, str, Any], None]) -> None:
+    """Replaces what would look up a TPU or connect to one."""
     in_a_row = [[[core, 0, 0, 0] for core in range(cores)]]  # of one host
     topology = tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], in_a_row)
-    for root in (tf, tf.compat.v2, v1):
-        resolver = type("TPUClusterResolver", (_Resolver,), {"asked": staticmethod(asked)})
-        replace(root.distribute.cluster_resolver, "TPUClusterResolver", resolver)
+    asked = staticmethod(functools.partial(note_address, calls))
+    resolver = type("TPUClusterResolver", (_Resolver,), {"asked": asked})
+    public = (root.distribute.cluster_resolver for root in _ROOTS)
+    for module in (*public, *_tensorflow.RESOLVERS):
+        replace(module, "TPUClusterResolver", resolver)
+    for root in _ROOTS:
         replace(root.config, "experimental_connect_to_cluster", _nothing)
         replace(root.config, "experimental_connect_to_host", _connect_to_host(calls))
         replace(root.tpu.experimental, "shutdown_tpu_system", _nothing)

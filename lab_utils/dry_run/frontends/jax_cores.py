@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lab_utils.common.source import place
 from lab_utils.dry_run.frontends.jax_calls import leaf_numbers
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
@@ -63,7 +64,8 @@ def comparison(
     ]
     if share > 1:
         leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
-        traced = trace(step, jax.tree.unflatten(jax.tree.structure(call), leaves))
+        again = jax.tree.unflatten(jax.tree.structure(call), leaves)
+        traced = _retraced(trace, step, again, "the smaller batch that this machine can compute")
         if len(traced.jaxpr.jaxpr.invars) != len(numbers):  # as an optimizer that holds the model
             raise Incomparable(
                 "its whole batch would take more memory than this machine can spare, and the dry "
@@ -89,9 +91,9 @@ def comparison(
             shapes = list(leaves)
             for leaf, number in numbers.items():
                 shapes[leaf] = jax.ShapeDtypeStruct(whole[number].shape, whole[number].dtype)
-            one = _exported(
-                trace(step, jax.tree.unflatten(jax.tree.structure(call), shapes)), whole
-            )
+            again = jax.tree.unflatten(jax.tree.structure(call), shapes)
+            purpose = "the examples of all cores on one, which its updates would be compared with"
+            one = _exported(_retraced(trace, step, again, purpose), whole)
         else:
             bare = [
                 jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if n in numbers else leaf
@@ -112,6 +114,21 @@ def comparison(
         has_values=has_values,
         examples=dict.fromkeys(feeds, axis),
     )
+
+
+def _retraced(
+    trace: Callable[[Callable, tuple], Any], step: Callable, call: tuple, purpose: str
+) -> Any:
+    """The step for a batch of another size.
+
+    Raises:
+        Incomparable: it does not take one, as where each core has one example, without an axis of examples.
+    """
+    try:
+        return trace(step, call)
+    except Exception as error:  # whatever the step raises for arrays of other shapes
+        where = place(error).position
+        raise Incomparable(f"the step does not take, at {where}, {purpose}") from error
 
 
 def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:

@@ -24,6 +24,7 @@ from unittest import mock
 
 from lab_utils.common import loading, source
 from lab_utils.common.figures import counted
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.frontends import cells, fits, imports, jax_runs, trainings
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
@@ -91,10 +92,9 @@ def record(
         ) as error:  # results of calls that did nothing may well break what follows
             if not (calls.calls or steps.found):
                 raise
-            calls.after = (
-                f"it failed, perhaps because those calls did nothing: {source.told(error)}\n  at "
-                f"{source.place(error)}"
-            )
+            why = elsewhere.reason(error)
+            failed = f"it failed, perhaps because those calls did nothing: {source.told(error)}"
+            calls.after = f"{why or failed}\n  at {source.place(error)}"
     calls.note_steps(steps)
     if steps.cpu_at:
         calls.not_checked.append(

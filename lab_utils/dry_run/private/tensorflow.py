@@ -19,7 +19,7 @@ from lab_utils.estimator import tf, v1
 # isort: split
 from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
-from tensorflow.python.distribute import distribute_lib
+from tensorflow.python.distribute import cluster_resolver, distribute_lib
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops import control_flow_util, resource_variables_toggle
@@ -30,6 +30,10 @@ from tensorflow.python.util import nest
 # Attributes that TPUReplicateContext puts on each op of a replica's program.
 REPLICATE_ATTRIBUTE = "_tpu_replicate"
 OUTSIDE_COMPILATION_ATTRIBUTE = "_xla_outside_compilation"
+
+
+# Whose TPUClusterResolver is that of tf.distribute.cluster_resolver: programs import it from there, too.
+RESOLVERS = (cluster_resolver, cluster_resolver.tpu_cluster_resolver)
 
 
 class GraphBuilt(Exception):

@@ -445,7 +445,11 @@ def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
     if batch is None or batch.drops:  # what is mapped over batches has lost their size
         return
     rest = batch.rest()
-    last = f"the last batch, which has {rest} examples" if rest else "a shorter last batch"
+    last = "" if rest == 0 else ", and the TPU compiles the step once more for the last batch"
+    if rest is None:
+        last += ", if it is shorter"
+    elif rest:
+        last += f", which has {rest} examples"
     yield finding("TPU232", batch.where, size=batch.size, last=last)
 
 
