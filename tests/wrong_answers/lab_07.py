@@ -8,9 +8,8 @@ def inference(images, classes, training, bfloat16):
     if bfloat16:
         net = tf.cast(net, tf.bfloat16)
     with v1.tpu.bfloat16_scope():
-        net = tf.reduce_mean(stages(net, training), [1, 2])
-        logits = v1.layers.dense(net, classes)
-    return tf.cast(logits, tf.float32)
+        net = tf.cast(stages(net, training), tf.float32)
+        return v1.layers.dense(tf.reduce_mean(net, [1, 2]), classes)
 """
 
 _7D = r"""
@@ -89,22 +88,48 @@ ANSWERS = {
             "expected ['bfloat16'], yours gives ['float32']",
         ),
         Mutant("    if bfloat16:\n        net =", "    if True:\n        net =", "bfloat16=False"),
-        Mutant("return tf.cast(logits, tf.float32)", "return logits", "the loss needs float32"),
+        Mutant("tf.cast(net, tf.float32), [1, 2]", "net, [1, 2]", "the loss needs float32"),
         Mutant(
-            "return tf.cast(logits, tf.float32)",
-            "return tf.nn.softmax(tf.cast(logits, tf.float32))",
+            "return v1.layers.dense(net, classes)",
+            "return tf.nn.softmax(v1.layers.dense(net, classes))",
             "softmax",
         ),
+        # Cast at the end, as most models of that time do
+        Wrong(
+            r"""
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    if bfloat16:
+        net = tf.cast(net, tf.bfloat16)
+    with v1.tpu.bfloat16_scope():
+        net = tf.reduce_mean(stages(net, training), [1, 2])
+        logits = v1.layers.dense(net, classes)
+    return tf.cast(logits, tf.float32)
+""",
+            "after the stages, BiasAdd gives bfloat16",
+        ),
+        # The mean in bfloat16, the dense layer not
+        Wrong(
+            r"""
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    with v1.tpu.bfloat16_scope():
+        net = stages(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), training)
+        net = tf.reduce_mean(net, [1, 2])
+    return v1.layers.dense(tf.cast(net, tf.float32), classes)
+""",
+            "after the stages, Mean gives bfloat16",
+        ),
         Mutant(
-            "tf.reduce_mean(stages(net, training), [1, 2])",
-            "v1.layers.flatten(stages(net, training))",
+            "tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])",
+            "v1.layers.flatten(tf.cast(net, tf.float32))",
             "You flattened: the dense layer has weights for each of 4 positions",
         ),
         Mutant("tf.reduce_mean(", "tf.reduce_max(", "should come from the mean over all positions"),
         Mutant("tf.reduce_mean(", "tf.reduce_sum(", "should come from the mean over all positions"),
         Mutant(
-            "tf.reduce_mean(stages(net, training), [1, 2])",
-            "stages(net, training)[:, 0, 0]",
+            "tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])",
+            "tf.cast(net, tf.float32)[:, 0, 0]",
             "each of the 2 x 2 positions has the same share in it, but not in yours",
         ),
         Mutant(
@@ -120,16 +145,16 @@ def inference(images, classes, training, bfloat16):
     net = tf.nn.space_to_depth(images, 4)
     with v1.tpu.bfloat16_scope() if bfloat16 else contextlib.nullcontext():
         net = stages(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), training=training)
-    return v1.layers.dense(tf.cast(tf.reduce_mean(net, axis=(1, 2)), tf.float32), classes)
+    return v1.layers.dense(tf.reduce_mean(tf.cast(net, tf.float32), axis=(1, 2)), classes)
 """),
         # Pooled by a layer
         Right(r"""
 def inference(images, classes, training, bfloat16):
     net = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16 if bfloat16 else tf.float32)
     with v1.tpu.bfloat16_scope():
-        net = stages(net, training)
+        net = tf.cast(stages(net, training), tf.float32)
         net = v1.layers.flatten(v1.layers.average_pooling2d(net, net.shape[1], net.shape[1]))
-        return tf.cast(v1.layers.dense(net, classes), tf.float32)
+        return v1.layers.dense(net, classes)
 """),
         # The mean in float32, twice
         Right(r"""
@@ -146,13 +171,14 @@ def inference(images, classes, training, bfloat16):
         return head(stages(tf.cast(net, tf.bfloat16), training), classes)
 """),
         Wrong(
-            _7A.replace("dense(net, classes)", "dense(net, classes, activation=tf.nn.relu)"),
+            _7A.replace(", [1, 2]), classes)", ", [1, 2]), classes, activation=tf.nn.relu)"),
             "logits may be any number",
         ),
         Wrong(_7A.replace("tf.nn.space_to_depth(images, 4)", "images"), "those of the four stages"),
         Wrong(
             _7A.replace(
-                "dense(net, classes)", "dense(v1.layers.dense(net, 128, tf.nn.relu), classes)"
+                "dense(tf.reduce_mean(net, [1, 2]), classes)",
+                "dense(v1.layers.dense(tf.reduce_mean(net, [1, 2]), 128, tf.nn.relu), classes)",
             ),
             "then one dense layer",
         ),

@@ -36,9 +36,9 @@ def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
     hints=(
         "bfloat16_scope casts no input. Where do you need a cast, then, and on which argument does it depend?",
         "Which two axes of [B, height, width, 256] does the mean go over?",
-        "In which type are the logits when dense returns them, and which one does the loss need?",
+        "In which type does the last stage return its result, and in which one is the mean to be taken?",
     ),
-    why="bfloat16 activations take half the bytes; variables and logits need the precision of float32.",
+    why="bfloat16 activations take half the bytes; variables, the mean and the logits need the precision of float32.",
     slips=(
         Slip(
             "stages(net, training)",
@@ -82,11 +82,12 @@ def convolutions(inference: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
     _expect_mean(inference)
-    return "The convolutions compute in bfloat16, and weights and logits are float32."
+    _expect_head_in_float32(inference)
+    return "The stages compute in bfloat16, and weights, mean and logits are float32."
 
 
-def _expect_mean(inference: Callable) -> None:
-    """Raises `Wrong` unless each position of what the stages give counts as much as the others, together 1."""
+def _after_stages(inference: Callable, bfloat16: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    """The logits, and what `stages` returned for them."""
     made, stages = [], scope_of(inference)["stages"]
 
     def noted(*arguments: Any, **options: Any) -> tf.Tensor:
@@ -94,10 +95,38 @@ def _expect_mean(inference: Callable) -> None:
         return made[-1]
 
     with other_names(inference, stages=noted):
-        logits = _logits(inference, False, False)
+        logits = _logits(inference, False, bfloat16)
     expect(len(made) == 1, "inference should call `stages` once.")
+    return logits, made[0]
+
+
+def _expect_head_in_float32(inference: Callable) -> None:
+    """Raises `Wrong` where something after the stages is in bfloat16, other than what they return."""
+    logits, made = _after_stages(inference, True)
+    waiting, seen = [logits.op], {made.op}
+    while waiting:
+        op = waiting.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        waiting += [tensor.op for tensor in op.inputs]
+        rounded = op.type not in _PASSED_ON and tf.bfloat16 in [out.dtype for out in op.outputs]
+        message = (
+            f"With bfloat16=True: after the stages, {op.type} gives bfloat16. Numbers there have 8 significant bits, so "
+            "logits of 10.00 and 10.03 are equal. Only the stages should compute in bfloat16: what is the type of the "
+            "mean's input?"
+        )
+        expect(not rounded, message)
+
+
+_PASSED_ON = ("Identity", "Reshape")  # ops that compute nothing
+
+
+def _expect_mean(inference: Callable) -> None:
+    """Raises `Wrong` unless each position of what the stages give counts as much as the others, together 1."""
+    logits, made = _after_stages(inference, False)
     with logits.graph.as_default(), v1.Session() as session:
-        (gradients,) = tf.gradients(logits[:, 0], made)
+        (gradients,) = tf.gradients(logits[:, 0], [made])
         expect(gradients is not None, "The logits do not depend on what `stages` returns.")
         session.run(v1.global_variables_initializer())
         gradients = session.run(gradients)
