@@ -512,7 +512,7 @@ _CHOICES = (  # steps in the folder, accuracies, the step to be exported, and wh
     ((100, 200, 300), {100: 0.9, 200: 0.9, 300: 0.7}, 200,
      "Of equal accuracies the latest one counts."),
     ((200, 300, 400), {100: 0.95, 200: 0.8, 300: 0.9}, 300,
-     "The one of step 100 is no longer there, and that of step 400 was not evaluated."),
+     "The one of step 100 was deleted, and that of step 400 was not evaluated."),
     ((900, 1000), {900: 0.5, 1000: 0.5}, 1000,
      "Of equal accuracies the latest one counts, and steps are numbers: as a text, 900 comes after 1000."),
 )  # fmt: skip
