@@ -157,7 +157,8 @@ def _open(id: str, error: str | BaseException) -> str:
         return ""
     if match is None or match[1] == id:  # nbgrader's own starter says nothing
         return "Replace `raise NotImplementedError` by your code."
-    return f"It uses TODO {match[1]}, which is not solved yet."
+    first = f"It uses TODO {match[1]}, which is not solved yet."
+    return f"{first} Solve that one first, and run its cell, then this check again."
 
 
 def _exception(end: BaseException) -> str:

@@ -67,7 +67,8 @@ ANSWERS = {
 
             def make_optimizer(params):
                 adam = v1.train.AdamOptimizer(params["learning_rate"])
-                return Summed(adam) if params["use_tpu"] else adam
+                kind = v1.losses.Reduction.SUM if params.get("loss") == "sum" else v1.losses.Reduction.MEAN
+                return Summed(adam, reduction=kind) if params["use_tpu"] else adam
         """),
         Mutant('if params["use_tpu"]:', 'if not params["use_tpu"]:', "one copy"),
         Mutant("    return optimizer\n", "", "return missing"),
@@ -87,26 +88,94 @@ ANSWERS = {
         Mutant("v1.train.AdamOptimizer(", "v1.train.GradientDescentOptimizer(", "Adam"),
         Mutant("v1.train.AdamOptimizer(", "tf.keras.optimizers.Adam(", "Keras optimizer cannot"),
         Right("""
-            def make_optimizer(params):
-                adam = v1.train.AdamOptimizer(learning_rate=params["learning_rate"])
-                return v1.tpu.CrossShardOptimizer(adam) if params["use_tpu"] else adam
-        """),
-        Right("""
-            def wrapped(optimizer):
-                return v1.tpu.CrossShardOptimizer(opt=optimizer, reduction=v1.losses.Reduction.MEAN)
+            def wrapped(optimizer, summed):
+                kinds = v1.losses.Reduction
+                return v1.tpu.CrossShardOptimizer(opt=optimizer, reduction=kinds.SUM if summed else kinds.MEAN)
 
 
             def make_optimizer(params):
                 make = v1.train.AdamOptimizer
                 if not params["use_tpu"]:
                     return make(params["learning_rate"])
-                return wrapped(make(params["learning_rate"]))
+                return wrapped(make(params["learning_rate"]), params.get("loss", "mean") == "sum")
         """),
         Right("""
-            make_optimizer = lambda params: (v1.tpu.CrossShardOptimizer if params["use_tpu"] else lambda same: same)(
-                tf.compat.v1.train.AdamOptimizer(params["learning_rate"], beta1=0.9, beta2=0.999)
-            )
+            KINDS = {"mean": v1.losses.Reduction.MEAN, "sum": v1.losses.Reduction.SUM}
+            make_optimizer = lambda params: (
+                (lambda same: v1.tpu.CrossShardOptimizer(same, KINDS[params.get("loss", "mean")]))
+                if params["use_tpu"]
+                else lambda same: same
+            )(tf.compat.v1.train.AdamOptimizer(params["learning_rate"], beta1=0.9, beta2=0.999))
         """),
+        # The gradient of a sum is right, and so is that of a mean
+        Right("""
+            class Undivided(v1.tpu.CrossShardOptimizer):
+                def compute_gradients(self, loss, *args, **kwargs):
+                    return self._opt.compute_gradients(loss, *args, **kwargs)
+
+
+            def make_optimizer(params):
+                adam = v1.train.AdamOptimizer(params["learning_rate"])
+                if not params["use_tpu"]:
+                    return adam
+                return (Undivided if params.get("loss") == "sum" else v1.tpu.CrossShardOptimizer)(adam)
+        """),
+        # As the picture has it, for a mean only
+        Wrong(
+            """
+            def make_optimizer(params):
+                adam = v1.train.AdamOptimizer(learning_rate=params["learning_rate"])
+                return v1.tpu.CrossShardOptimizer(adam) if params["use_tpu"] else adam
+        """,
+            "one of eight cores contributes 0.375 of its gradient of 3. The sum over the whole batch",
+        ),
+        Wrong(
+            """
+            def make_optimizer(params):
+                adam = v1.train.AdamOptimizer(params["learning_rate"])
+                summed = params["loss"] == "sum"
+                over_cores = v1.losses.Reduction.SUM if summed else v1.losses.Reduction.MEAN
+                return v1.tpu.CrossShardOptimizer(adam, over_cores) if params["use_tpu"] else adam
+        """,
+            'params need not hold "loss"',
+        ),
+        # As reductions of losses in Keras and in v1.losses
+        Wrong(
+            """
+            def make_optimizer(params):
+                adam = v1.train.AdamOptimizer(params["learning_rate"])
+                if not params["use_tpu"]:
+                    return adam
+                return v1.tpu.CrossShardOptimizer(adam, params.get("loss", "mean"))
+        """,
+            "Argument `reduction` should be one of",
+        ),
+        # Never divided, and interchanged
+        Mutant(
+            "optimizer, over_cores)",
+            "optimizer, v1.losses.Reduction.SUM)",
+            "Adam then gets the sum of eight means",
+        ),
+        Mutant(
+            'params.get("loss") == "sum"',
+            'params.get("loss") == "mean"',
+            "Where the loss is a mean, one of eight",
+        ),
+        Mutant(
+            'params.get("loss") == "sum"',
+            'params.get("loss") != "mean"',
+            'a mean, since params hold no "loss"',
+        ),
+        # A larger rate in the place of a larger gradient: Adam does not even see the difference
+        Wrong(
+            """
+            def make_optimizer(params):
+                rate = params["learning_rate"] * (8 if params.get("loss") == "sum" else 1)
+                adam = v1.train.AdamOptimizer(rate)
+                return v1.tpu.CrossShardOptimizer(adam) if params["use_tpu"] else adam
+        """,
+            "Where the loss is a sum, one of eight cores contributes 0.375",
+        ),
         Wrong(
             """
             def make_optimizer(params):
@@ -131,7 +200,8 @@ ANSWERS = {
             """
             def make_optimizer(params):
                 if params["use_tpu"]:
-                    return v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(params["learning_rate"]))
+                    kind = v1.losses.Reduction.SUM if params.get("loss") == "sum" else v1.losses.Reduction.MEAN
+                    return v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(params["learning_rate"]), kind)
                 return v1.train.AdamOptimizer(params["learning_rate"])
         """,
             "Adam",
@@ -140,7 +210,8 @@ ANSWERS = {
             """
             def make_optimizer(params):
                 if params["use_tpu"]:
-                    return v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(8 * params["learning_rate"]))
+                    kind = v1.losses.Reduction.SUM if params.get("loss") == "sum" else v1.losses.Reduction.MEAN
+                    return v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(8 * params["learning_rate"]), kind)
                 return v1.train.AdamOptimizer(params["learning_rate"])
         """,
             "learning_rate",
@@ -153,7 +224,7 @@ ANSWERS = {
                     optimizer = v1.tpu.CrossShardOptimizer(v1.tpu.CrossShardOptimizer(optimizer))
                 return optimizer
         """,
-            "twice",
+            "divided by the number of cores more than once",
         ),
         Wrong(
             """
@@ -176,19 +247,20 @@ ANSWERS = {
             """
             def make_optimizer(params):
                 optimizer = v1.train.AdamOptimizer(0.003)
-                return v1.tpu.CrossShardOptimizer(optimizer) if params["use_tpu"] else optimizer
+                kind = v1.losses.Reduction.SUM if params.get("loss") == "sum" else v1.losses.Reduction.MEAN
+                return v1.tpu.CrossShardOptimizer(optimizer, kind) if params["use_tpu"] else optimizer
         """,
             "learning_rate",
         ),
     ],
     "2b": [
-        Mutant("[labels, logits, losses])", "[labels, logits, loss])", "is a scalar. Each tensor"),
-        Mutant("v1.metrics.mean(losses)", "v1.metrics.mean(loss)", "closes over"),
         Mutant(
-            "[labels, logits, losses])", "[logits, labels, losses])", "in the order of the list"
+            "[labels, classes, losses])", "[labels, classes, loss])", "is a scalar. Each tensor"
         ),
+        Mutant("v1.metrics.mean(losses)", "v1.metrics.mean(loss)", "closes over"),
+        Mutant("[labels, classes, losses])", "[losses, labels, classes])", "one without a mistake"),
         Mutant(
-            "(metric_fn, [labels", "(metric_fn(labels, logits, losses), [labels", "not its result"
+            "(metric_fn, [labels", "(metric_fn(labels, classes, losses), [labels", "not its result"
         ),
         Mutant("loss=loss, eval_metrics=metrics", "loss=loss", "needs eval_metrics"),
         Mutant("loss=loss, eval_metrics", "loss=2.0 * loss, eval_metrics", "mean cross-entropy"),
@@ -201,38 +273,66 @@ ANSWERS = {
         # The host joins eight means, each of as many examples: their mean is that of all
         Right(
             evaluating("""
-            def metric_fn(labels, logits, losses):
-                accuracy = v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))
+            def metric_fn(labels, classes, losses):
+                accuracy = v1.metrics.accuracy(labels, classes)
                 return {"accuracy": accuracy, "nats": v1.metrics.mean(losses)}
 
-            sent = [labels, logits, tf.tile(loss[None], [params["batch_size"]])]
+            sent = [labels, tf.argmax(logits, axis=1), tf.tile(loss[None], [params["batch_size"]])]
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, sent))
             """)
         ),
         Right(
             evaluating("""
-            def metric_fn(labels, logits, loss):
-                accuracy = v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))
+            def metric_fn(labels, classes, loss):
+                accuracy = v1.metrics.accuracy(labels, classes)
                 return {"accuracy": accuracy, "nats": v1.metrics.mean(loss)}
 
-            sent = [labels, logits, loss[None]]
+            sent = [labels, tf.argmax(logits, 1, tf.int32), loss[None]]
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, sent))
             """)
         ),
-        Right(
+        # As in lab 01, the host takes the class: ten logits for each example go there
+        Wrong(
             evaluating(
                 "return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))",
                 FUNCTION,
-            )
+            ),
+            "You send 11 numbers for each example",
         ),
-        Right(
+        Wrong(
             evaluating(
                 """
             sent = {"labels": labels, "logits": logits}
             return tpu.TPUEstimatorSpec(mode=mode, loss=loss, eval_metrics=(metric_fn, sent))
         """,
                 FUNCTION,
-            )
+            ),
+            "You send 11 numbers for each example",
+        ),
+        Wrong(
+            evaluating("""
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+            def metric_fn(labels, logits, losses):
+                accuracy = v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))
+                return {"accuracy": accuracy, "nats": v1.metrics.mean(losses)}
+
+            sent = [labels, logits, losses]
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, sent))
+            """),
+            "You send 12 numbers for each example",
+        ),
+        # Two columns of classes
+        Right(
+            evaluating("""
+            def metric_fn(classes, losses):
+                right = v1.metrics.accuracy(classes[:, 0], classes[:, 1])
+                return dict(accuracy=right, nats=v1.metrics.mean(losses))
+
+            losses = -tf.reduce_sum(tf.one_hot(labels, 10) * tf.nn.log_softmax(logits), axis=-1)
+            classes = tf.stack([labels, tf.argmax(logits, -1, output_type=tf.int32)], axis=1)
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [classes, losses]))
+            """)
         ),
         Right(
             evaluating("""
@@ -265,7 +365,7 @@ ANSWERS = {
         Wrong(
             evaluating(
                 """
-            sent = {"truth": labels, "scores": logits}
+            sent = {"truth": labels, "answers": tf.argmax(logits, axis=1)}
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, sent))
         """,
                 FUNCTION,
@@ -296,7 +396,7 @@ ANSWERS = {
             "send the loss of each example",
         ),
         # The class of each row is not taken
-        Mutant("tf.argmax(logits, axis=1)", "logits", "compares classes with classes"),
+        Mutant("tf.argmax(logits, axis=1)", "logits", "You send 12 numbers for each example"),
         Mutant("tf.argmax(logits, axis=1)", "tf.argmax(logits)", "compares classes with classes"),
     ],
     "2c": [

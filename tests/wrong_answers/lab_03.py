@@ -144,7 +144,7 @@ ANSWERS = {
         Mutant("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(24)", "depends on"),
         Mutant(
             "from_tensors(nothing).repeat()",
-            "from_tensors(nothing).repeat(eval_plan(len(images), 16, 8)[2])",
+            "from_tensors(nothing).repeat(eval_plan([len(images)], 16, 8)[2])",
             "depends on",
         ),
         Mutant(
@@ -317,82 +317,221 @@ ANSWERS = {
         ),
     ],
     "3c": [
+        # Weights by the number of words
         Right("""
-            def root(features, label):
-                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                features["image"] = tf.ensure_shape(image, tf.TensorShape([8, 8]))
-                return features, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)
+                    words.set_shape([None])
+                    words = words[:LENGTH]
+                    number = tf.size(words)
+                    row = tf.pad(words, [[0, LENGTH - number]])
+                    row = tf.ensure_shape(row, [LENGTH])
+                    weight = tf.sequence_mask(number, LENGTH, tf.float32)
+                    return {"words": row, "weight": weight}, stars
+
+                return reviews.map(example).batch(batch_size, drop_remainder=True).prefetch(2)
         """),
-        # Python compares, and TensorFlow believes
+        # Python cuts and pads
         Right("""
-            def checked(image):
-                if image.shape != (8, 8):
-                    raise ValueError(f"a picture of {image.shape}")
-                return np.sqrt(image)
+            def row_of(review):
+                words = words_of(review)[:LENGTH]
+                row, weight = np.zeros(LENGTH, np.int32), np.zeros(LENGTH, np.float32)
+                row[: len(words)], weight[: len(words)] = words, 1
+                return row, weight
 
 
-            def root(features, label):
-                image = tf.numpy_function(checked, [features["image"]], tf.float32)
-                image.set_shape((8, 8))
-                return {"image": image, "weight": features["weight"]}, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    row, weight = tf.numpy_function(row_of, [review], [tf.int32, tf.float32])
+                    features = {"words": tf.ensure_shape(row, [LENGTH]), "weight": tf.ensure_shape(weight, [LENGTH])}
+                    return features, stars
+
+                return reviews.map(example, num_parallel_calls=2).batch(batch_size, drop_remainder=True)
+        """),
+        # Padding that is no word
+        Right("""
+            def review_batches(reviews, batch_size):
+                words = lambda review: tf.ensure_shape(tf.numpy_function(words_of, [review], tf.int32), [None])[:LENGTH]
+                numbered = reviews.map(lambda review, stars: (words(tf.identity(review)), stars))
+                padded = numbered.padded_batch(
+                    batch_size, ([LENGTH], []), padding_values=(-1, 0), drop_remainder=True
+                )
+                return padded.map(
+                    lambda words, stars: ({"words": tf.maximum(words, 0), "weight": tf.cast(words >= 0, tf.float32)}, stars)
+                )
         """),
         Right("""
-            def root(features, label):
-                image = tf.py_function(lambda one: tf.sqrt(one), [features["image"]], tf.float32)
-                with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(image), [8, 8])]):
-                    image = tf.identity(image)
-                image.set_shape([8, 8])
-                return dict(features, image=image), label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.reshape(tf.numpy_function(words_of, [review], tf.int32), [-1])[:LENGTH]
+                    return {"words": words, "weight": tf.ones(tf.shape(words))}, stars
+
+                batches = reviews.map(example).ragged_batch(batch_size, drop_remainder=True)
+                to_rows = lambda part: part.to_tensor(shape=[batch_size, LENGTH])
+                return batches.map(lambda parts, stars: ({name: to_rows(parts[name]) for name in parts}, stars))
         """),
+        # The weight follows from the number of the word
+        Wrong(
+            """
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)
+                    return tf.ensure_shape(words, [None])[:LENGTH], stars
+
+                batches = reviews.map(example).padded_batch(batch_size, ([LENGTH], []), drop_remainder=True)
+                return batches.map(
+                    lambda words, stars: ({"words": words, "weight": tf.cast(words != 0, tf.float32)}, stars)
+                )
+        """,
+            "the word of number 0 is a word, too",
+        ),
+        Mutant(
+            "tf.ones_like(words, tf.float32)",
+            "tf.sign(tf.cast(words, tf.float32))",
+            "the word of number 0 is a word, too",
+        ),
+        # Nothing is declared, and padded_batch is told the shape; where it is not, it needs a number of axes
         Right("""
-            def root(features, label):
-                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                return {"weight": features["weight"], "image": tf.ensure_shape(image, (8, 8))}, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)[:LENGTH]
+                    return {"words": words, "weight": tf.cast(words >= 0, tf.float32)}, stars
+
+                shapes = {"words": [LENGTH], "weight": [LENGTH]}, []
+                return reviews.map(example).padded_batch(batch_size, shapes, drop_remainder=True)
         """),
-        Mutant("image = tf.ensure_shape(image, [8, 8])", "image = image", "is <unknown>"),
-        Mutant("tf.ensure_shape(image, [8, 8])", "tf.ensure_shape(image, [None, 8])", "(None, 8)"),
-        Mutant("tf.ensure_shape(image, [8, 8])", "tf.ensure_shape(image, [64])", "(64,)"),
+        Wrong(
+            """
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)[:LENGTH]
+                    return {"words": words, "weight": tf.ones_like(words, tf.float32)}, stars
+
+                return reviews.map(example).padded_batch(batch_size, drop_remainder=True)
+        """,
+            "not even a number of axes",
+        ),
+        # Padded by hand, but nobody told TensorFlow
+        Wrong(
+            """
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)[:LENGTH]
+                    number = tf.size(words)
+                    row = tf.pad(words, [[0, LENGTH - number]])
+                    return {"words": row, "weight": tf.sequence_mask(number, LENGTH, tf.float32)}, stars
+
+                return reviews.map(example).batch(batch_size, drop_remainder=True)
+        """,
+            "The static shape of words is",
+        ),
+        # Padded to the batch's longest review by a ragged tensor, which then has another length in each batch
+        Wrong(
+            """
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.ensure_shape(tf.numpy_function(words_of, [review], tf.int32), [None])[:LENGTH]
+                    return {"words": words, "weight": tf.ones_like(words, tf.float32)}, stars
+
+                batches = reviews.map(example).ragged_batch(batch_size, drop_remainder=True)
+                return batches.map(
+                    lambda parts, stars: ({name: part.to_tensor() for name, part in parts.items()}, stars)
+                )
+        """,
+            "The static shape of words is (3, None)",
+        ),
+        # The rows are joined before they are padded
+        Wrong(
+            """
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)
+                    words.set_shape([LENGTH])
+                    return {"words": words, "weight": tf.ones([LENGTH])}, stars
+
+                return reviews.map(example).batch(batch_size, drop_remainder=True)
+        """,
+            "The reviews of a batch differ in length",
+        ),
+        Mutant("[:LENGTH]\n", "\n", "has more words than LENGTH, and padded_batch cuts none"),
         Mutant(
-            "image = tf.ensure_shape(image, [8, 8])",
-            "image.set_shape([8, 8])",
-            "set_shape believes what you write",
+            "tf.ensure_shape(words, [None])",
+            "tf.ensure_shape(words, [LENGTH])",
+            "You declared more of the words than is true",
+        ),
+        Mutant(", drop_remainder=True", "", "Without drop_remainder=True"),
+        Mutant(
+            "batch_size, shapes, drop_remainder=True",
+            "batch_size, drop_remainder=True",
+            "By default, padded_batch pads to the longest review",
         ),
         Mutant(
-            "image = tf.ensure_shape(image, [8, 8])",
-            "image = tf.reshape(image, [8, 8])",
-            "a reshape makes a picture of any 64 numbers",
+            "padded_batch(batch_size, shapes, ",
+            "batch(batch_size, ",
+            "The static shape of words is",
         ),
+        Mutant(
+            "tf.ones_like(words, tf.float32)",
+            "tf.ones_like(words)",
+            "weight is int32, and should be float32",
+        ),
+        Mutant("[:LENGTH]\n", "[-LENGTH:]\n", "and the first LENGTH words are"),
+        # Static, and believed: all weights are ones before the padding
         Wrong(
             """
-            def root(features, label):
-                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                return features | {"image": tf.ensure_shape(image, features["image"].shape)}, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.numpy_function(words_of, [review], tf.int32)
+                    words.set_shape([LENGTH])
+                    return {"words": words, "weight": tf.ones_like(words, tf.float32)}, stars
+
+                shapes = {"words": [LENGTH], "weight": [LENGTH]}, []
+                return reviews.map(example).padded_batch(batch_size, shapes, drop_remainder=True)
         """,
-            "A picture of [8, 8, 3] passes without an error: ensure_shape compares a tensor with the shape that you write",
+            "A review has more words than LENGTH",
         ),
+        # The batch is cut after it was padded to its longest review
         Wrong(
             """
-            def root(features, label):
-                tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                return features | {"image": tf.ensure_shape(features["image"], [8, 8])}, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.ensure_shape(tf.numpy_function(words_of, [review], tf.int32), [None])
+                    return {"words": words, "weight": tf.ones_like(words, tf.float32)}, stars
+
+                batches = reviews.map(example).padded_batch(batch_size, drop_remainder=True)
+                return batches.map(
+                    lambda parts, stars: ({name: part[:, :LENGTH] for name, part in parts.items()}, stars)
+                )
         """,
-            "The root of the pixels 0 to 63",
+            "what is cut after that may be shorter than LENGTH",
         ),
+        # Long ones are left out
         Wrong(
             """
-            def root(features, label):
-                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                return tf.ensure_shape(image, [8, 8]), label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.ensure_shape(tf.numpy_function(words_of, [review], tf.int32), [None])
+                    return {"words": words, "weight": tf.ones_like(words, tf.float32)}, stars
+
+                short = reviews.map(example).filter(lambda parts, stars: tf.size(parts["words"]) <= LENGTH)
+                shapes = {"words": [LENGTH], "weight": [LENGTH]}, []
+                return short.padded_batch(batch_size, shapes, drop_remainder=True)
         """,
-            "root should return",
+            "is it filtered out?",
         ),
+        # All rows of the batch have the weight of the row
         Wrong(
             """
-            def root(features, label):
-                image = tf.numpy_function(np.sqrt, [features["image"]], tf.float32)
-                return {"image": tf.ensure_shape(image, [8, 8])}, label
+            def review_batches(reviews, batch_size):
+                def example(review, stars):
+                    words = tf.ensure_shape(tf.numpy_function(words_of, [review], tf.int32), [None])[:LENGTH]
+                    return {"words": words, "weight": tf.ones([LENGTH])}, stars
+
+                shapes = {"words": [LENGTH], "weight": [LENGTH]}, []
+                return reviews.map(example).padded_batch(batch_size, shapes, drop_remainder=True)
         """,
-            "The weight and the label",
+            "so the weights are",
         ),
     ],
     "3d": [

@@ -426,6 +426,19 @@ def random_crop(number, image, label):
 """,
             "A job that goes on at number 1,000 cuts at other places",
         ),
+        # The number within an epoch, and the number of the epoch
+        Wrong(
+            _crop(
+                "top, left = tf.unstack(tf.random.stateless_uniform([2], [0, number % 240], 0, 33, tf.int32))"
+            ),
+            "The numbers 0, 240, 480 and so on are cut at the same place",
+        ),
+        Wrong(
+            _crop(
+                "top, left = tf.unstack(tf.random.stateless_uniform([2], [0, number // 240], 0, 33, tf.int32))"
+            ),
+            "numbers are cut at the place of the number before",
+        ),
         # One seed for two draws
         Wrong(
             _crop(

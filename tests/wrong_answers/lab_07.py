@@ -8,18 +8,19 @@ def inference(images, classes, training, bfloat16):
     if bfloat16:
         net = tf.cast(net, tf.bfloat16)
     with v1.tpu.bfloat16_scope():
-        net = tf.reduce_mean(stages(net, training), [1, 2])
-        logits = v1.layers.dense(net, classes)
-    return tf.cast(logits, tf.float32)
+        net = tf.cast(stages(net, training), tf.float32)
+        return v1.layers.dense(tf.reduce_mean(net, [1, 2]), classes)
 """
 
 _7D = r"""
-def export(estimator, size, folder):
+def export(estimator, size, folder, accuracies):
     def receiver():
         encoded = v1.placeholder(tf.string, [None])
         images = tf.map_fn(lambda one: decode_image(one, size), encoded, fn_output_signature=tf.uint8)
         return v1.estimator.export.ServingInputReceiver({"image": images}, {"image_bytes": encoded})
-    return estimator.export_saved_model(folder, receiver)
+    there = [step for step in accuracies if tf.io.gfile.exists(f"{estimator.model_dir}/model.ckpt-{step}.index")]
+    best = sorted(there, key=lambda step: (accuracies[step], step))[-1]
+    return estimator.export_saved_model(folder, receiver, checkpoint_path=f"{estimator.model_dir}/model.ckpt-{best}")
 """
 
 _STEP = "with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n        train_op = optimizer.minimize(loss, global_step=step)"
@@ -87,22 +88,48 @@ ANSWERS = {
             "expected ['bfloat16'], yours gives ['float32']",
         ),
         Mutant("    if bfloat16:\n        net =", "    if True:\n        net =", "bfloat16=False"),
-        Mutant("return tf.cast(logits, tf.float32)", "return logits", "the loss needs float32"),
+        Mutant("tf.cast(net, tf.float32), [1, 2]", "net, [1, 2]", "the loss needs float32"),
         Mutant(
-            "return tf.cast(logits, tf.float32)",
-            "return tf.nn.softmax(tf.cast(logits, tf.float32))",
+            "return v1.layers.dense(net, classes)",
+            "return tf.nn.softmax(v1.layers.dense(net, classes))",
             "softmax",
         ),
+        # Cast at the end, as most models of that time do
+        Wrong(
+            r"""
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    if bfloat16:
+        net = tf.cast(net, tf.bfloat16)
+    with v1.tpu.bfloat16_scope():
+        net = tf.reduce_mean(stages(net, training), [1, 2])
+        logits = v1.layers.dense(net, classes)
+    return tf.cast(logits, tf.float32)
+""",
+            "after the stages, BiasAdd gives bfloat16",
+        ),
+        # The mean in bfloat16, the dense layer not
+        Wrong(
+            r"""
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    with v1.tpu.bfloat16_scope():
+        net = stages(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), training)
+        net = tf.reduce_mean(net, [1, 2])
+    return v1.layers.dense(tf.cast(net, tf.float32), classes)
+""",
+            "after the stages, Mean gives bfloat16",
+        ),
         Mutant(
-            "tf.reduce_mean(stages(net, training), [1, 2])",
-            "v1.layers.flatten(stages(net, training))",
+            "tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])",
+            "v1.layers.flatten(tf.cast(net, tf.float32))",
             "You flattened: the dense layer has weights for each of 4 positions",
         ),
         Mutant("tf.reduce_mean(", "tf.reduce_max(", "should come from the mean over all positions"),
         Mutant("tf.reduce_mean(", "tf.reduce_sum(", "should come from the mean over all positions"),
         Mutant(
-            "tf.reduce_mean(stages(net, training), [1, 2])",
-            "stages(net, training)[:, 0, 0]",
+            "tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])",
+            "tf.cast(net, tf.float32)[:, 0, 0]",
             "each of the 2 x 2 positions has the same share in it, but not in yours",
         ),
         Mutant(
@@ -118,16 +145,16 @@ def inference(images, classes, training, bfloat16):
     net = tf.nn.space_to_depth(images, 4)
     with v1.tpu.bfloat16_scope() if bfloat16 else contextlib.nullcontext():
         net = stages(tf.cast(net, tf.bfloat16 if bfloat16 else tf.float32), training=training)
-    return v1.layers.dense(tf.cast(tf.reduce_mean(net, axis=(1, 2)), tf.float32), classes)
+    return v1.layers.dense(tf.reduce_mean(tf.cast(net, tf.float32), axis=(1, 2)), classes)
 """),
         # Pooled by a layer
         Right(r"""
 def inference(images, classes, training, bfloat16):
     net = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16 if bfloat16 else tf.float32)
     with v1.tpu.bfloat16_scope():
-        net = stages(net, training)
+        net = tf.cast(stages(net, training), tf.float32)
         net = v1.layers.flatten(v1.layers.average_pooling2d(net, net.shape[1], net.shape[1]))
-        return tf.cast(v1.layers.dense(net, classes), tf.float32)
+        return v1.layers.dense(net, classes)
 """),
         # The mean in float32, twice
         Right(r"""
@@ -144,13 +171,14 @@ def inference(images, classes, training, bfloat16):
         return head(stages(tf.cast(net, tf.bfloat16), training), classes)
 """),
         Wrong(
-            _7A.replace("dense(net, classes)", "dense(net, classes, activation=tf.nn.relu)"),
+            _7A.replace(", [1, 2]), classes)", ", [1, 2]), classes, activation=tf.nn.relu)"),
             "logits may be any number",
         ),
         Wrong(_7A.replace("tf.nn.space_to_depth(images, 4)", "images"), "those of the four stages"),
         Wrong(
             _7A.replace(
-                "dense(net, classes)", "dense(v1.layers.dense(net, 128, tf.nn.relu), classes)"
+                "dense(tf.reduce_mean(net, [1, 2]), classes)",
+                "dense(v1.layers.dense(tf.reduce_mean(net, [1, 2]), 128, tf.nn.relu), classes)",
             ),
             "then one dense layer",
         ),
@@ -454,40 +482,42 @@ return {}
             "is a return missing?",
         ),
         Mutant(
-            "return estimator.export_saved_model(folder, receiver)",
+            "return estimator.export_saved_model(folder, receiver, checkpoint_path=paths[best])",
             "return folder",
             "Nothing is exported",
         ),
         Mutant(
-            "estimator.export_saved_model(folder, receiver)",
-            'estimator.export_saved_model("elsewhere", receiver)',
+            "estimator.export_saved_model(folder, ",
+            'estimator.export_saved_model("elsewhere", ',
             "the folder of the SavedModel",
         ),
         Right(_7D),
         # An argument of the constructor, not of the method
         Mutant(
-            "export_saved_model(folder, receiver)",
-            "export_saved_model(folder, receiver, export_to_tpu=False)",
+            "export_saved_model(folder, receiver, ",
+            "export_saved_model(folder, receiver, export_to_tpu=False, ",
             "export_saved_model has no argument export_to_tpu. TPUEstimator's constructor has it",
         ),
         Mutant(
-            "export_saved_model(folder, receiver)",
-            "export_saved_model(folder, receiver, to_tpu=False)",
+            "export_saved_model(folder, receiver, ",
+            "export_saved_model(folder, receiver, to_tpu=False, ",
             "export_saved_model has no argument to_tpu.",
         ),
         Right("""
-            def export(estimator, size, folder):
+            def export(estimator, size, folder, accuracies):
                 def receiver():
                     encoded = v1.placeholder(tf.string, [None])
                     pixels = tf.map_fn(lambda one: decode_image(one, size), encoded, fn_output_signature=tf.uint8)
                     return v1.estimator.export.ServingInputReceiver({"image": pixels}, {"image_bytes": encoded})
 
-                newest = tf.train.latest_checkpoint(estimator.model_dir)
-                return estimator.export_saved_model(folder, receiver, checkpoint_path=newest)
+                kept = tf.train.get_checkpoint_state(estimator.model_dir).all_model_checkpoint_paths
+                steps = {int(path.rpartition("-")[2]): path for path in kept}
+                _, best = max((accuracy, step) for step, accuracy in accuracies.items() if step in steps)
+                return estimator.export_saved_model(folder, receiver, checkpoint_path=steps[best])
         """),
         # A signature, a helper, weights too, the path as text
         Right(r"""
-def export(estimator, size, folder):
+def export(estimator, size, folder, accuracies):
     def serving_input_receiver_fn():
         image_bytes = v1.placeholder(dtype=tf.string, shape=[None], name="image_bytes")
         def one(data):
@@ -495,7 +525,16 @@ def export(estimator, size, folder):
         pixels = tf.map_fn(fn=one, elems=image_bytes, fn_output_signature=tf.TensorSpec([size, size, 3], tf.uint8))
         return v1.estimator.export.ServingInputReceiver(
             features={"image": pixels, "weight": tf.ones([tf.shape(pixels)[0]])}, receiver_tensors={"image_bytes": image_bytes})
-    path = estimator.export_saved_model(export_dir_base=folder, serving_input_receiver_fn=serving_input_receiver_fn)
+    best = None
+    for step in sorted(accuracies):
+        path = f"{estimator.model_dir}/model.ckpt-{step}"
+        if v1.train.checkpoint_exists(path) and (best is None or accuracies[step] >= accuracies[best]):
+            best = step
+    path = estimator.export_saved_model(
+        export_dir_base=folder,
+        serving_input_receiver_fn=serving_input_receiver_fn,
+        checkpoint_path=f"{estimator.model_dir}/model.ckpt-{best}",
+    )
     return path.decode()
 """),
         # functools.partial, a reshape
@@ -506,8 +545,11 @@ def _receive(size):
     image = tf.map_fn(functools.partial(decode_image, size=size), strings, dtype=tf.uint8)
     image = tf.reshape(image, [-1, size, size, 3])
     return v1.estimator.export.ServingInputReceiver(dict(image=image), dict(image_bytes=strings))
-def export(estimator, size, folder):
-    return estimator.export_saved_model(folder, functools.partial(_receive, size), as_text=False)
+def export(estimator, size, folder, accuracies):
+    kept = {int(path.split("model.ckpt-")[1].removesuffix(".index")): path.removesuffix(".index")
+            for path in tf.io.gfile.glob(f"{estimator.config.model_dir}/model.ckpt-*.index")}
+    best = max(sorted(kept.keys() & accuracies, reverse=True), key=accuracies.get)
+    return estimator.export_saved_model(folder, functools.partial(_receive, size), as_text=False, checkpoint_path=kept[best])
 """),
         # No map_fn
         Wrong(
@@ -543,6 +585,46 @@ def export(estimator, size, folder):
                 '{"image": images},', '{"image": tf.image.random_brightness(images, 0.4)},'
             ),
             "The picture differs from the one in evaluation",
+        ),
+        # The newest one, by default
+        Mutant(
+            ", checkpoint_path=paths[best]",
+            "",
+            "yours exports that of step 300, and should export that of step 200. The newest checkpoint is not the best one",
+        ),
+        # The best of all, whether it is there or not
+        Mutant(
+            'for step in accuracies if tf.io.gfile.exists(f"{paths[step]}.index")]',
+            "for step in accuracies]",
+            "The folder holds no checkpoint",
+        ),
+        # Of equals the first
+        Mutant(
+            "max(kept, key=lambda step: (accuracies[step], step))",
+            "max(kept, key=accuracies.get)",
+            "yours exports that of step 100, and should export that of step 200. Of equal accuracies",
+        ),
+        Mutant(
+            "(accuracies[step], step))",
+            "(accuracies[step], str(step)))",
+            "as a text, 900 comes after 1000",
+        ),
+        # The latest that is there, the accuracies not looked at
+        Mutant(
+            "max(kept, key=lambda step: (accuracies[step], step))",
+            "max(kept)",
+            "The newest checkpoint is not the best one",
+        ),
+        # A number in the place of a path
+        Mutant(
+            "checkpoint_path=paths[best]",
+            "checkpoint_path=best",
+            "checkpoint_path is the path of a checkpoint",
+        ),
+        Mutant(
+            "checkpoint_path=paths[best]",
+            'checkpoint_path=f"model.ckpt-{best}"',
+            "The folder holds no checkpoint model.ckpt-200",
         ),
     ],
     "7e": [

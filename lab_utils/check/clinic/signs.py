@@ -9,10 +9,11 @@ compared, not how far.
 import collections
 import contextlib
 import inspect
+import re
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,16 @@ from lab_utils.estimator import tf, tpu, v1
 
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
+_OF_LOSS = 1e-5  # which shows a weight decay of 1e-5 in one of several layers
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
 _STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
 _KEPT = 5  # checkpoints, by a Saver that is told no number
 _NEW = "the new value of"
+_SPEED = {
+    "prefetch": "Prefetch",
+    "a map that works on several at a time": "Parallel|MapAndBatch",
+    "cache": "Cache",
+}
 _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
 _SIZES = {"eval": "eval", "infer": "predict"}  # as the constructor calls the modes
@@ -90,13 +97,18 @@ class Input:
     """What an input function gives: batches, in training the same with another seed, and what sizes it makes.
 
     `random` says whether it draws random numbers, shuffling apart; `rows` are those of a first batch where
-    params ask for _BATCH and for half of it.
+    params ask for _BATCH and for half of it. `count` is the number of its batches as far as tf.data knows it;
+    `speed` are the transforms that do not change what comes, but how fast. `lent` means that port() gives no
+    input for this mode, so that the batches are another mode's.
     """
 
     batches: list[tuple]
     random: bool
     again: list[tuple]
     rows: tuple[int, int]
+    count: int
+    speed: frozenset[str]
+    lent: bool = False
 
 
 Signs = dict[str, tuple[Input, Model]]  # by mode
@@ -105,7 +117,13 @@ Signs = dict[str, tuple[Input, Model]]  # by mode
 def signs_of(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
     inputs = {mode: _read(port, mode) for mode in _NAMES if port.input(mode)}
-    return {mode: (read, _model(port, mode, read.batches)) for mode, read in inputs.items()}
+    signs = {mode: (read, _model(port, mode, read.batches)) for mode, read in inputs.items()}
+    if "infer" not in inputs and "eval" in inputs:
+        read = inputs["eval"]
+        lent = replace(read, batches=[batch[:1] for batch in read.batches], lent=True)
+        with contextlib.suppress(Exception):  # a model_fn without this mode
+            signs["infer"] = lent, _model(port, "infer", lent.batches)
+    return signs
 
 
 def difference(
@@ -128,7 +146,8 @@ def difference(
     try:
         for mode, (given, _) in healthy.items():
             what = f"the input for {_NAMES[mode]}"
-            _expect_input(port, mode, given, weight)
+            if not given.lent:
+                _expect_input(port, mode, given, weight)
         for mode, (given, model) in healthy.items():
             what = _NAMES[mode]
             theirs[mode] = _model(port, mode, given.batches)
@@ -147,34 +166,38 @@ def difference(
 
 def _read(port: Port, mode: str) -> Input:
     """What an input function gives, _MOST batches at most."""
-    batches, random = _batches(port, mode)
+    batches, ops, count = _batches(port, mode)
     again = _batches(port, mode, seed=2)[0] if mode == "train" else []
     half = _batches(port, mode, size=_BATCH // 2, most=1)[0]
     rows = tuple(len(tf.nest.flatten(some)[0]) if some else 0 for some in (batches[:1], half))
-    return Input(batches, random, again, rows)
+    speed = frozenset(
+        what for what, kinds in _SPEED.items() if any(re.search(kinds, op) for op in ops)
+    )
+    return Input(batches, any(map(is_random, ops)), again, rows, count, speed)
 
 
 def _batches(
     port: Port, mode: str, seed: int = 1, size: int = _BATCH, most: int = _MOST
-) -> tuple[list[tuple], bool]:
-    """Batches of an input function; whether it draws random numbers."""
-    arrays = []
+) -> tuple[list[tuple], set[str], int]:
+    """Batches of an input function; the kinds of its ops; the number of its batches, as tf.data knows it."""
+    arrays, count = [], tf.data.UNKNOWN_CARDINALITY
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         v1.set_random_seed(seed)
         with warnings.catch_warnings():  # that functions of map use this seed
             warnings.simplefilter("ignore")
             batch = port.batches(mode, size)
         if isinstance(batch, tf.data.Dataset):
+            count = session.run(tf.data.experimental.cardinality(batch))
             iterator = v1.data.make_initializable_iterator(batch)
             session.run(iterator.initializer)
             batch = iterator.get_next()
         session.run(v1.tables_initializer())
         batch = batch if isinstance(batch, tuple) else (batch,)
-        random = any(is_random(node.op) for node in all_nodes(graph.as_graph_def()))
+        ops = {node.op for node in all_nodes(graph.as_graph_def())}
         with contextlib.suppress(tf.errors.OutOfRangeError):
             while len(arrays) < most:
                 arrays.append(session.run(tuple(part for part in batch if part is not None)))
-    return arrays, random
+    return arrays, ops, int(count)
 
 
 def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
@@ -214,7 +237,7 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         numbers["the global step"] = after["global_step"]
         if not random:
             numbers["the loss"] = loss
-            names = sorted(changes & set(model.trained))
+            names = sorted(changes - {"global_step"})
             numbers |= {f"{_NEW} {name}": after[name] for name in names}
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
@@ -269,6 +292,8 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     follows = healthy.rows[0] == 2 * healthy.rows[1]
     why = f"{what} makes batches of {given.rows[0]} whatever params['batch_size'] says."
     expect(not follows or given.rows[0] != given.rows[1], why)
+    slower = sorted(healthy.speed - given.speed)
+    expect(not slower, f"{what} no longer has {' and '.join(slower)}.")
     names = _columns(healthy.batches, weight, given.random).keys()
     lacking = sorted(names - _columns(given.batches, weight, given.random).keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
@@ -285,11 +310,14 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
         why = f"{what} should give each of its {number} once, unchanged. Missing: {missing};"
         expect(expected == actual, f"{why} changed or repeated: {other}.")
         size = port.batch_size(mode)
-        whole, _ = _batches(port, mode, size=size, most=-(-len(ours) // size))
+        whole, *_ = _batches(port, mode, size=size, most=-(-len(ours) // size))
         lost = (expected - collections.Counter(examples(whole))).total()
         why = f"With {_SIZES[mode]}_batch_size={size}, {_NAMES[mode]} gets {expected.total() - lost} of the"
         expect(not lost, f"{why} {number}: the others do not fill a batch, and are dropped.")
         return
+    why = f"{what} ends after {given.count} batches of {_BATCH}, and was without end: was repeat taken out?"
+    endless = tf.data.INFINITE_CARDINALITY
+    expect(healthy.count != endless or given.count < 0, why)
     strange = len(actual.keys() - expected.keys())
     why = " Is the augmentation another one?" if healthy.random else ""
     expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.{why}")
@@ -420,6 +448,7 @@ def _expect_pace(model: Model, healthy: Model) -> None:
 def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str]) -> None:
     for name in names:
         expect(name in model.numbers, f"In {what} {name} is missing.")
-        apart = same.difference(healthy.numbers[name], model.numbers[name], _TOLERANCE)
+        tolerance = _OF_LOSS if name == "the loss" else _TOLERANCE
+        apart = same.difference(healthy.numbers[name], model.numbers[name], tolerance)
         why = f"In {what} {name} is not what the same weights should give: {apart}."
         expect(not apart, why)

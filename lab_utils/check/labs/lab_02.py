@@ -13,7 +13,7 @@ from lab_utils.check.labs.own_port import check_port
 from lab_utils.check.labs.treatment import enter_program, read_program
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.same import show
-from lab_utils.check.todos import Cases, Slip, todo
+from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import as_wrong, expect, other_names, returns
 from lab_utils.dry_run.inspect import replicas
 from lab_utils.dry_run.inspect import settings as settings_of
@@ -23,24 +23,14 @@ from lab_utils.estimator import tf, tpu, v1
 @todo(
     "2a",
     hints=(
-        "Which optimizer do both cases need, and what wraps it on a TPU?",
+        "Let eight cores have the losses 1, 2, 3 and so on. What is the mean of the whole batch, and what is the sum? Which "
+        "of the two needs the division by eight?",
+        "One argument of the wrapper decides whether it divides. Its two values are in v1.losses.Reduction.",
         "A CrossShardOptimizer is an optimizer too, so the function can return either.",
     ),
-    why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
-    slips=(
-        Slip(
-            "(optimizer)",
-            "(optimizer, reduction=v1.losses.Reduction.SUM)",
-            "Leave reduction as it is: by default the "
-            "loss of each core is divided by the number of cores first.",
-        ),
-        Slip(
-            "(optimizer)",
-            "(v1.tpu.CrossShardOptimizer(optimizer))",
-            "The optimizer is wrapped twice, and each "
-            "wrapper divides the loss by the number of cores: wrap it once.",
-        ),
-    ),
+    why="The wrapper sums gradients over the cores. The mean of a batch is the sum of the cores' means, each divided by "
+    "the number of cores, but the sum of a batch is the sum of the cores' sums. A CPU has one copy of the model and no "
+    "kernel for the sum.",
 )
 def optimizer(make_optimizer: Callable) -> Cases:
     """Adam, wrapped on a TPU only."""
@@ -51,7 +41,8 @@ def optimizer(make_optimizer: Callable) -> Cases:
         "write v1.tpu.CrossShardOptimizer."
     )
     other_module = as_wrong("no attribute 'CrossShardOptimizer'", module, (AttributeError,))
-    with other_module, tf.Graph().as_default(), v1.Session() as session:
+    missing = as_wrong("'loss'", _NO_LOSS, (KeyError,))
+    with other_module, missing, tf.Graph().as_default(), v1.Session() as session:
         plain = make_optimizer(on_cpu)
         with as_wrong("Keras", keras):
             cross_shard = make_optimizer(on_tpu)
@@ -61,14 +52,13 @@ def optimizer(make_optimizer: Callable) -> Cases:
         yield "With use_tpu false the optimizer", _kind(plain)
         yield 'With params["use_tpu"] the optimizer', _kind(cross_shard)
         variable = v1.get_variable("variable", initializer=2.0)
-        with replicas(8):
-            ((gradient, _),) = cross_shard.compute_gradients(3.0 * variable, [variable])
         step = plain.minimize(3.0 * variable)
         session.run(v1.global_variables_initializer())
         session.run(step)
-        change, share = 2.0 - session.run(variable), session.run(gradient)
+        change = 2.0 - session.run(variable)
         on_a_cpu = _update(session.graph)
-    yield "What one of eight cores contributes to a gradient of 3", share
+    for given, loss in _LOSSES.items():
+        _expect_share(_contribution(make_optimizer, on_tpu | dict(given)), loss)
     yield 'A first step of Adam moves a variable by params["learning_rate"]', change, 1e-3
     # What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that.
     with tf.Graph().as_default() as graph, replicas(8):
@@ -84,7 +74,47 @@ def optimizer(make_optimizer: Callable) -> Cases:
         decays = [tf.get_static_value(tensor) for tensor in each.inputs[6:8]]
         label = f"With use_tpu {str(use_tpu).lower()} beta1 and beta2 are Adam's defaults"
         yield label, [None if decay is None else float(decay) for decay in decays], 1e-4
-    return "A CPU gets Adam, and a TPU gets Adam with summed gradients."
+    return "A CPU gets Adam, and a TPU gets Adam with summed gradients, which are those of the whole batch."
+
+
+_NO_LOSS = (
+    'params need not hold "loss", which is a mean then; params["loss"] raises an error there.'
+)
+_LOSSES = {  # what params hold of the loss, and in words
+    (): 'a mean, since params hold no "loss"',
+    (("loss", "mean"),): "a mean",
+    (("loss", "sum"),): "a sum",
+}
+
+
+def _expect_share(share: float, loss: str) -> None:
+    """Raises `Wrong` unless one of eight cores, whose gradient is 3, contributes what the whole batch needs."""
+    right = 3.0 if loss == "a sum" else 3.0 / 8
+    where = (
+        f"Where the loss is {loss}, one of eight cores contributes {share:.3g} of its gradient of 3"
+    )
+    if loss == "a sum":
+        reason = (
+            "The sum over the whole batch is the sum of the cores' sums: nothing has to be divided."
+        )
+    elif share > right:
+        reason = (
+            "Adam then gets the sum of eight means, eight times the gradient of the mean over the whole batch: the "
+            "wrapper has to divide by the number of cores."
+        )
+    else:
+        reason = "It is divided by the number of cores more than once. Wrap the optimizer once."
+    expect(abs(share - right) < 1e-4, f"{where}. {reason}")
+
+
+def _contribution(make_optimizer: Callable, params: Mapping[str, Any]) -> float:
+    """What one of eight cores adds to the sum over the cores, if the gradient of its own loss is 3."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        variable = v1.get_variable("variable", initializer=2.0)
+        with replicas(8):
+            pairs = make_optimizer(dict(params)).compute_gradients(3.0 * variable, [variable])
+        session.run(v1.global_variables_initializer())
+        return float(session.run(pairs[0][0]))
 
 
 def _update(graph: tf.Graph) -> tf.Operation:
@@ -109,9 +139,11 @@ def _kind(optimizer: v1.train.Optimizer) -> str:
     hints=(
         "eval_metrics is a pair: a function that you write, and a list of its arguments.",
         "`loss` is one number on each core, without a batch axis. Which op gives a loss for each example?",
+        "How many numbers for each example do the logits have, and how many does the accuracy need?",
         "A def inside the branch may be called metric_fn; it uses nothing but its own parameters.",
     ),
-    why="Tensors for the host have the batch as their first axis. The host computes metrics only from these.",
+    why="Tensors for the host have the batch as their first axis. The host computes metrics only from these. The core takes "
+    "the most likely class itself: one number in the place of ten.",
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
@@ -141,6 +173,7 @@ def eval_spec(model_fn: Callable) -> Cases:
         reason = "needs the batch axis first: the host concatenates the cores' parts along it"
         message = f"{tensor.name} is a scalar. Each tensor for metric_fn {reason}."
         expect(tensor.shape.rank != 0, message)
+    _expect_few(tensors)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
         for rows in (np.arange(16) % 10, np.arange(16) % 3)
@@ -162,6 +195,20 @@ def eval_spec(model_fn: Callable) -> Cases:
     for name in ("accuracy", "nats"):
         yield f"The metric {name!r} of two batches (one without a mistake)", metrics[name], 1e-3
     return "eval_metrics holds a function and its tensors, and the host can run the function."
+
+
+_MOST_NUMBERS = 3  # of an example, to the host
+
+
+def _expect_few(tensors: Any) -> None:
+    """Raises `Wrong` where metric_fn gets more numbers of an example than the link to the host should carry."""
+    sizes = [tensor.shape[1:].num_elements() or 0 for tensor in tf.nest.flatten(tensors)]
+    total = sum(sizes)
+    message = (
+        f"You send {total} numbers for each example, {max(sizes)} of them in one tensor, and at most {_MOST_NUMBERS} may "
+        "go to the host. What do the metrics need of that tensor, and can a core compute it?"
+    )
+    expect(total <= _MOST_NUMBERS, message)
 
 
 def _logits(images: tf.Tensor) -> tf.Tensor:

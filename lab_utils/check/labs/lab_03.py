@@ -1,14 +1,15 @@
 """The checks of lab 03, static shapes."""
 
 import collections
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
-from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, several
+from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, scope_of, several
 from lab_utils.estimator import tf, v1
 
 
@@ -228,81 +229,128 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
     return "Each of 50 examples comes once, in full batches; the padding has weight 0."
 
 
-def _examples(image: np.ndarray) -> tf.data.Dataset:
-    """A dataset of one example with that image."""
-    features = {"image": tf.constant(image), "weight": tf.constant(1.0)}
-    return tf.data.Dataset.from_tensors((features, tf.constant(3)))
-
-
-def _passes(root: Callable, size: tuple[int, ...]) -> bool:
-    """Whether a picture of that size comes through, in a graph, where nobody looks at it again."""
-    total = lambda features, _: tf.reduce_sum(tf.reshape(features["image"], [-1]))  # noqa: E731
-    try:
-        list(_examples(np.ones(size, np.float32)).map(root).map(total))
-    except Exception:  # of TensorFlow's kinds, or of the learner's
-        return False
-    return True
-
-
-_STRANGERS = ((8, 8, 3), (4, 16), (8, 9))
-
-
-def _no_error(root: Callable) -> str:
-    """Why a picture of another shape passes, by the ops that `root` makes."""
-    parts = {"image": tf.TensorSpec([8, 8]), "weight": tf.TensorSpec([])}
-    function = tf.function(lambda features, label: root(dict(features), label))
-    graph = function.get_concrete_function(parts, tf.TensorSpec([], tf.int32)).graph
-    ops = {op.type for op in graph.get_operations()}
-    if "EnsureShape" in ops:
-        return (
-            "ensure_shape compares a tensor with the shape that you write, and only where its result is used. Which "
-            "tensor did you give it, and did you write [8, 8]?"
-        )
-    if "Reshape" in ops:
-        return (
-            "a reshape makes a picture of any 64 numbers. Which function compares the two shapes?"
-        )
-    return (
-        "set_shape believes what you write, and later lines compute with a wrong size. Which function compares the "
-        "two shapes?"
-    )
+_REVIEWS = (  # each with the number of stars that is its own
+    "film was good",
+    "the film was bad",
+    "",
+    "very very very good",
+    "the film was not bad not good not long",
+    "not the very long film the",
+    "the",
+)
+_OF_A_BATCH = 3
+_RUNS = (  # what an error says while batches are read, and what is told
+    (
+        "pad to a smaller size",
+        "A review has more words than LENGTH, and padded_batch cuts none: cut each review before it.",
+    ),
+    (
+        "not compatible with expected shape",
+        "You declared more of the words than is true: each review has a number of words of its own.",
+    ),
+    (
+        "number of elements does not match",
+        "The reviews of a batch differ in length: each has to be padded before batch() can join them.",
+    ),
+)
+_NO_RANK = (
+    "What numpy_function returns has no shape, not even a number of axes, and a later line needs one. Declare what you "
+    "know of it."
+)
 
 
 @todo(
     "3c",
     hints=(
-        "The input of numpy_function has a shape, and its result has none. Which line is the first to know the result?",
-        "One of the two functions changes the tensor that it is called on, the other returns a tensor. Which of them "
-        "looks at the picture?",
+        "Three sizes are unknown: the number of axes, the number of words, and the last batch. Which line fixes each of "
+        "them?",
+        "A review has some number of words. Which shape says that there is one axis, and no more?",
+        "How many words has a review after the cut? Something of the same length, all ones, is padded as the words are: with "
+        "what?",
+        "padded_batch takes the shapes to which it pads, nested as the elements are.",
     ),
-    why="ensure_shape declares the shape where it was lost, and compares it with each picture that passes.",
-    slips=(
-        Slip(
-            "image = tf.ensure_shape(image, [8, 8])",
-            "tf.ensure_shape(image, [8, 8])",
-            "ensure_shape returns a tensor, which nobody uses here.",
-        ),
-    ),
+    why="ensure_shape says that there is one axis; the cut is an upper bound, and padded_batch brings each review up to it. "
+    "Word 0 is a word, so the weights come from the number of words, and not from their values.",
 )
-def declared(root: Callable) -> Cases:
-    """A static shape, the same numbers, and an error for a picture of another shape."""
-    pixels = np.arange(64, dtype=np.float32).reshape(8, 8)
-    dataset = _examples(pixels).map(root)
-    spec = dataset.element_spec
-    fits = isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], Mapping)
-    expect(
-        fits and "image" in spec[0], 'root should return ({"image": ..., "weight": ...}, label).'
+def words_and_weights(review_batches: Callable) -> str:
+    """Static batches, cut and padded, with a weight for each word, whatever its number."""
+    scope = scope_of(review_batches)
+    length, words_of = scope["LENGTH"], scope["words_of"]
+    stars = np.arange(len(_REVIEWS), dtype=np.int32)
+    with as_wrong("unknown rank", _NO_RANK):
+        reviews = tf.data.Dataset.from_tensor_slices((list(_REVIEWS), stars)).repeat()
+        batches = review_batches(reviews, _OF_A_BATCH)
+    expect_dataset(batches, "review_batches")
+    _expect_static_reviews(batches.element_spec, length)
+    rows = _rows(batches.take(2 * len(_REVIEWS)))
+    for star, text in enumerate(_REVIEWS):
+        message = (
+            f"The review {text!r} never comes, in {2 * len(_REVIEWS)} batches: is it filtered out?"
+        )
+        expect(star in rows, message)
+        _expect_row(rows[star], text, words_of(text.encode())[:length].tolist())
+    return "Batches have one shape: reviews are cut and padded, and each word has weight 1, also the one of number 0."
+
+
+def _expect_static_reviews(spec: Any, length: int) -> None:
+    """Raises `Wrong` unless the batches of reviews have the types and the static shapes that are asked for."""
+    fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping) and len(spec) == 2
+    fits = fits and set(spec[0]) == {"words", "weight"}
+    expect(fits, f'Elements should be ({{"words": ..., "weight": ...}}, stars); yours are {spec}.')
+    size = _OF_A_BATCH
+    parts = (
+        ("words", spec[0]["words"], tf.int32, [size, length]),
+        ("weight", spec[0]["weight"], tf.float32, [size, length]),
+        ("the stars", spec[1], tf.int32, [size]),
     )
-    shape = spec[0]["image"].shape
-    message = f"After root the static shape of an image is {shape}. XLA needs (8, 8)."
-    expect(shape.as_list() == [8, 8] if shape.rank is not None else False, message)
-    features, label = next(iter(dataset))
-    yield "The root of the pixels 0 to 63", features["image"]
-    yield "The weight and the label of the example", [features.get("weight"), label]
-    for size in _STRANGERS:
-        if _passes(root, size):
-            raise Wrong(f"A picture of {list(size)} passes without an error: {_no_error(root)}")
-    return "The shape is static, and a picture of another shape ends the job."
+    for name, part, kind, shape in parts:
+        message = f"The static shape of {name} is {part.shape}, and a TPU needs {tuple(shape)}."
+        if part.shape.rank == len(shape) and part.shape[0] is None:
+            message += " Without drop_remainder=True, the last batch may be smaller."
+        elif part.shape.rank == 2 and part.shape[1] is None:
+            message += (
+                " By default, padded_batch pads to the longest review of each batch, and what is cut after that may "
+                "be shorter than LENGTH."
+            )
+        known = part.shape.rank is not None and part.shape.as_list() == shape
+        expect(known, message)
+        message = f"{name} is {part.dtype.name}, and should be {kind.name}."
+        expect(part.dtype == kind, message)
+
+
+def _rows(batches: tf.data.Dataset) -> dict[int, tuple[list[int], list[float]]]:
+    """By its stars the words and the weights of each review."""
+    rows = {}
+    errors = (tf.errors.InvalidArgumentError, tf.errors.DataLossError)
+    with contextlib.ExitStack() as stack:
+        for part, message in _RUNS:
+            stack.enter_context(as_wrong(part, message, errors))
+        for features, stars in batches.as_numpy_iterator():
+            columns = features["words"].tolist(), features["weight"].tolist(), stars.tolist()
+            rows |= {star: (words, weight) for words, weight, star in zip(*columns, strict=True)}
+    return rows
+
+
+def _expect_row(row: tuple[list[int], list[float]], text: str, expected: list[int]) -> None:
+    """Raises `Wrong` unless a row holds the `expected` words of the review, and the weights that fit them."""
+    words, weight = row
+    count = len(expected)
+    message = (
+        f"Of {text!r} the batch holds the words {words}, and the first LENGTH words are {expected}."
+    )
+    expect(words[:count] == expected, message)
+    message = (
+        f"The words {words} of {text!r} have the weights {weight}: the word of number 0 is a word, too. A number does "
+        "not tell a word from padding."
+    )
+    wanted = [1.0] * count + [0.0] * (len(words) - count)
+    by_number = 0 in expected and weight == [float(word != 0) for word in words]
+    expect(not by_number, message)
+    message = (
+        f"The words {words} of {text!r} have the weights {weight}. It has {count} words within LENGTH, so the weights "
+        f"are {wanted}."
+    )
+    expect(weight == wanted, message)
 
 
 _reads: list[str] = []  # of the datasets below, of which only the shapes should be looked at

@@ -436,6 +436,7 @@ def cropping(random_crop: Callable) -> str:
         "follow from `number` only."
     )
     expect(again == places[middle : middle + 50], message)
+    _expect_own_places(places)
     for name, values in zip(("top", "left"), zip(*places, strict=True), strict=True):
         message = f"The {name} of all {_DRAWS:,} crops is {values[0]}: the crops should move along both axes."
         expect(len(set(values)) > 1, message)
@@ -455,6 +456,25 @@ def cropping(random_crop: Callable) -> str:
 
 
 _DRAWS = 4000
+
+
+def _expect_own_places(places: list[tuple[int, int]]) -> None:
+    """Raises Wrong where the place of a number is that of another one, in a rule that repeats itself."""
+    half = len(places) // 2
+    periods = (n for n in range(1, half) if places[n : n + half] == places[:half])
+    if period := next(periods, 0):
+        message = (
+            f"The numbers 0, {period:,}, {2 * period:,} and so on are cut at the same place, and so are the others that "
+            f"are {period:,} apart. If that is an epoch, each picture is cut at one place in all epochs: the whole "
+            "number should count."
+        )
+        raise Wrong(message)
+    equal = sum(one == next_one for one, next_one in zip(places, places[1:], strict=False))
+    message = (
+        f"{equal:,} of {len(places):,} numbers are cut at the place of the number before. Each number should have its "
+        "own place: the whole number should count."
+    )
+    expect(equal < half, message)
 
 
 def _expect_ops_and_shape(random_crop: Callable, pixels: np.ndarray) -> None:

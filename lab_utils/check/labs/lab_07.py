@@ -2,8 +2,10 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -34,9 +36,9 @@ def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
     hints=(
         "bfloat16_scope casts no input. Where do you need a cast, then, and on which argument does it depend?",
         "Which two axes of [B, height, width, 256] does the mean go over?",
-        "In which type are the logits when dense returns them, and which one does the loss need?",
+        "In which type does the last stage return its result, and in which one is the mean to be taken?",
     ),
-    why="bfloat16 activations take half the bytes; variables and logits need the precision of float32.",
+    why="bfloat16 activations take half the bytes; variables, the mean and the logits need the precision of float32.",
     slips=(
         Slip(
             "stages(net, training)",
@@ -80,11 +82,12 @@ def convolutions(inference: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
     _expect_mean(inference)
-    return "The convolutions compute in bfloat16, and weights and logits are float32."
+    _expect_head_in_float32(inference)
+    return "The stages compute in bfloat16, and weights, mean and logits are float32."
 
 
-def _expect_mean(inference: Callable) -> None:
-    """Raises `Wrong` unless each position of what the stages give counts as much as the others, together 1."""
+def _after_stages(inference: Callable, bfloat16: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    """The logits, and what `stages` returned for them."""
     made, stages = [], scope_of(inference)["stages"]
 
     def noted(*arguments: Any, **options: Any) -> tf.Tensor:
@@ -92,10 +95,38 @@ def _expect_mean(inference: Callable) -> None:
         return made[-1]
 
     with other_names(inference, stages=noted):
-        logits = _logits(inference, False, False)
+        logits = _logits(inference, False, bfloat16)
     expect(len(made) == 1, "inference should call `stages` once.")
+    return logits, made[0]
+
+
+def _expect_head_in_float32(inference: Callable) -> None:
+    """Raises `Wrong` where something after the stages is in bfloat16, other than what they return."""
+    logits, made = _after_stages(inference, True)
+    waiting, seen = [logits.op], {made.op}
+    while waiting:
+        op = waiting.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        waiting += [tensor.op for tensor in op.inputs]
+        rounded = op.type not in _PASSED_ON and tf.bfloat16 in [out.dtype for out in op.outputs]
+        message = (
+            f"With bfloat16=True: after the stages, {op.type} gives bfloat16. Numbers there have 8 significant bits, so "
+            "logits of 10.00 and 10.03 are equal. Only the stages should compute in bfloat16: what is the type of the "
+            "mean's input?"
+        )
+        expect(not rounded, message)
+
+
+_PASSED_ON = ("Identity", "Reshape")  # ops that compute nothing
+
+
+def _expect_mean(inference: Callable) -> None:
+    """Raises `Wrong` unless each position of what the stages give counts as much as the others, together 1."""
+    logits, made = _after_stages(inference, False)
     with logits.graph.as_default(), v1.Session() as session:
-        (gradients,) = tf.gradients(logits[:, 0], made)
+        (gradients,) = tf.gradients(logits[:, 0], [made])
         expect(gradients is not None, "The logits do not depend on what `stages` returns.")
         session.run(v1.global_variables_initializer())
         gradients = session.run(gradients)
@@ -420,12 +451,19 @@ SIDE = 32
 
 
 class _Exporter:
-    """Stands for an Estimator that is exported: it builds the receiver, and writes nothing."""
+    """Stands for an Estimator that is exported: it builds the receiver, and writes nothing.
 
-    def __init__(self) -> None:
+    Its folder holds the checkpoints of some steps.
+    """
+
+    def __init__(self, steps: Sequence[int]) -> None:
         self.graph = tf.Graph()
         self.receiver = None
-        self.model_dir = "run"
+        self.model_dir = jobs.Job(steps, (), every=100).model_dir
+        self.config = SimpleNamespace(model_dir=self.model_dir)
+        paths = [f"{self.model_dir}/model.ckpt-{step}" for step in steps]
+        v1.train.update_checkpoint_state(self.model_dir, paths[-1], paths)
+        self.step = steps[-1]  # of the checkpoint that is exported
 
     def export_saved_model(
         self,
@@ -448,7 +486,48 @@ class _Exporter:
         expect(callable(serving_input_receiver_fn), message)
         with self.graph.as_default():
             self.receiver = serving_input_receiver_fn()
+        if checkpoint_path is not None:
+            self.step = self._step_of(checkpoint_path)
         return f"{export_dir_base}/1".encode()
+
+    def latest_checkpoint(self) -> str | None:
+        """The path of the newest checkpoint."""
+        return tf.train.latest_checkpoint(self.model_dir)
+
+    def _step_of(self, path: Any) -> int:
+        """The step of a checkpoint by its path."""
+        message = (
+            f"checkpoint_path is the path of a checkpoint, as run/model.ckpt-50; yours is {path!r}."
+        )
+        parts = str(path).rpartition("model.ckpt-")
+        expect(isinstance(path, str | os.PathLike) and parts[2].isdigit(), message)
+        message = f"The folder holds no checkpoint {path}. A job keeps its last five: take the best of those that are there."
+        expect(tf.io.gfile.exists(f"{path}.index"), message)
+        return int(parts[2])
+
+
+_CHOICES = (  # steps in the folder, accuracies, the step to be exported, and why
+    ((0, 100, 200, 300), {100: 0.5, 200: 0.9, 300: 0.7}, 200,
+     "The newest checkpoint is not the best one, and export_saved_model takes it without checkpoint_path."),
+    ((100, 200, 300), {100: 0.9, 200: 0.9, 300: 0.7}, 200,
+     "Of equal accuracies the latest one counts."),
+    ((200, 300, 400), {100: 0.95, 200: 0.8, 300: 0.9}, 300,
+     "The one of step 100 was deleted, and that of step 400 was not evaluated."),
+    ((900, 1000), {900: 0.5, 1000: 0.5}, 1000,
+     "Of equal accuracies the latest one counts, and steps are numbers: as a text, 900 comes after 1000."),
+)  # fmt: skip
+
+
+def _expect_best(export: Callable) -> None:
+    """Raises `Wrong` unless the best checkpoint that is there is exported."""
+    for steps, accuracies, best, reason in _CHOICES:
+        exporter = _Exporter(steps)
+        export(exporter, SIDE, "exports", dict(accuracies))
+        message = (
+            f"The folder holds the checkpoints of steps {', '.join(map(str, steps))}, and the accuracies are "
+            f"{accuracies}: yours exports that of step {exporter.step}, and should export that of step {best}. {reason}"
+        )
+        expect(exporter.step == best, message)
 
 
 @todo(
@@ -458,8 +537,13 @@ class _Exporter:
         "it return?",
         "The placeholder accepts any number of strings: which shape is that?",
         "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
+        "Which argument of export_saved_model names a checkpoint, and what is it by default? The files are called as those "
+        "in the message of the killed job.",
+        "By which two numbers do you compare two steps? A checkpoint has a file that ends in .index, and tf.io.gfile.exists "
+        "looks for one: which steps count at all?",
     ),
-    why="The served model prepares pictures with the same function as evaluation.",
+    why="The served model prepares pictures with the same function as evaluation. The newest checkpoint is the default, and "
+    "need not be the best.",
     slips=(
         Slip(
             ", fn_output_signature=tf.uint8",
@@ -473,21 +557,21 @@ class _Exporter:
             'Callers send the pictures as "image_bytes".',
         ),
         Slip(
-            "export_saved_model(folder, receiver)",
-            "export_saved_model(folder, receiver())",
+            "export_saved_model(folder, receiver, ",
+            "export_saved_model(folder, receiver(), ",
             "export_saved_model calls the receiver itself, in its own graph: pass the function.",
         ),
     ),
 )
 def serving(export: Callable) -> Cases:
-    """Bytes in, what evaluation feeds the model out."""
-    exporter = _Exporter()
+    """Bytes in, what evaluation feeds the model out; of the checkpoints the best one that is there."""
+    exporter = _Exporter((100, 200))
     loud = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     one = "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn."
     try:
         with as_wrong("not scalars|rank", one):
-            result = export(exporter, SIDE, "exports")
+            result = export(exporter, SIDE, "exports", {100: 0.7, 200: 0.8})
     finally:
         v1.logging.set_verbosity(loud)
     receiver = exporter.receiver
@@ -521,7 +605,8 @@ def serving(export: Callable) -> Cases:
     message = "The picture differs from the one in evaluation: call decode_image, and only that."
     for pixels, file in zip(images, pictures, strict=True):
         expect(np.array_equal(pixels, decode(file, SIDE)), message)
-    return "Bytes go through the same function as in evaluation."
+    _expect_best(export)
+    return "Bytes go through the same function as in evaluation, and the best checkpoint that is there is exported."
 
 
 _CHAIN = "CBDA"
