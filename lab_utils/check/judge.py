@@ -33,7 +33,7 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     """The verdict on the learner's objects, and the reason."""
     values = [attempt.values() if isinstance(attempt, dict) else [attempt] for attempt in attempts]
     if any(value is ... for value in itertools.chain(*values)):  # those of the starter
-        return Status.NOT_ATTEMPTED, "Replace the dots by your code."
+        return Status.NOT_ATTEMPTED, "Replace the dots with your code."
     results = _results(entry, attempts)
     why = _apart(entry, results)
     verdict = None if why else _verdict_on_end(entry, results.end)
@@ -156,8 +156,8 @@ def _open(id: str, error: str | BaseException) -> str:
     if match is None and str(error):
         return ""
     if match is None or match[1] == id:  # nbgrader's own starter says nothing
-        return "Replace `raise NotImplementedError` by your code."
-    return f"It uses TODO {match[1]}, which is not solved yet."
+        return "Replace `raise NotImplementedError` with your code."
+    return f"This TODO uses TODO {match[1]}, which is not solved yet."
 
 
 def _exception(end: BaseException) -> str:
