@@ -87,7 +87,7 @@ def ways(cheapest: dict) -> str:
         "do the eight cores sum their gradients?": ("dry run", "A CPU has one copy of the model and sums nothing, but "
          "the dry run has eight virtual cores."),
         "how many pictures a second does it train, to within 5 %?": ("tpu", "The compiler only estimates the time of a "
-         "step. Published programs took up to half as long again, so the real speed must be measured on a TPU."),
+         "step. Published programs took up to 1.48 times as long, so the real speed must be measured on a TPU."),
         "does a TPU's rounding of matmuls spoil the training?": ("dry run", rounding),
     }  # fmt: skip
     expect_decisions(cheapest, right, ("cpu", "dry run", "tpu"))
