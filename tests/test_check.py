@@ -73,7 +73,11 @@ def raising(error):
         (..., "not attempted", "dots"),
         (raising(NotImplementedError("TODO 99a: double it")), "not attempted", "Replace"),
         (raising(NotImplementedError()), "not attempted", "Replace"),  # nbgrader's own starter
-        (raising(NotImplementedError("TODO 99b: else")), "not attempted", "It uses TODO 99b"),
+        (
+            raising(NotImplementedError("TODO 99b: else")),
+            "not attempted",
+            "This TODO uses TODO 99b",
+        ),
         (raising(NotImplementedError("of this kind of x")), "incorrect", "of this kind of x"),
         ("not a function", "incorrect", "could not use your answer"),
         (lambda x: x["no such key"], "incorrect", 'x["no such key"]'),
@@ -153,7 +157,7 @@ def test_working_sees_that_a_function_of_an_earlier_todo_is_another_one(lab, mon
     exec("def twice(x): return x", notebook)
     assert working(notebook["four_times"], "99a", "99b") == "ours"
     said = capsys.readouterr().out
-    assert 'twice is not the one that was right: run check("99a", twice) again.' in said
+    assert 'twice has changed since it was right: run check("99a", twice) again.' in said
     assert "This cell uses our four_times." in said
     check("99a", lambda x: x)  # that it is wrong changes nothing
     assert working(notebook["four_times"], "99a", "99b") == "ours"
@@ -166,7 +170,7 @@ def test_working_knows_a_dict_that_was_changed_in_its_place(lab, capsys):
     assert working({"a": 1}, "99a") == answers and not capsys.readouterr().out
     answers["a"] = 2
     assert working(answers, "99a") == {"a": 1}
-    assert "answers is not the one that was right" in capsys.readouterr().out
+    assert "answers has changed since it was right" in capsys.readouterr().out
 
 
 def test_a_todo_of_an_earlier_session_is_not_called_unsolved(monkeypatch, capsys):
@@ -209,8 +213,14 @@ def test_predictions_wait_for_the_comparison():
 def test_names_that_do_not_exist_and_wrong_calls_say_what_to_write():
     for call, words in (
         (lambda: check("99z", 1), "There is no TODO 99z: this lab has 99a, 99b."),
-        (lambda: check(0, 1), 'A TODO is named like "1a", in quotes, not 0.'),
-        (lambda: hint("first"), """A TODO is named like "1a", in quotes, not 'first'."""),
+        (
+            lambda: check(0, 1),
+            'Name a TODO by its number and letter in quotes, such as "1a", not 0.',
+        ),
+        (
+            lambda: hint("first"),
+            """Name a TODO by its number and letter in quotes, such as "1a", not 'first'.""",
+        ),
         (lambda: check("99a", 1, 2), 'Write: check("99a", twice)'),
     ):
         with pytest.raises(CallError, match=re.escape(words)) as raised:

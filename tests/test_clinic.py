@@ -165,7 +165,7 @@ def test_a_program_as_it_was_is_not_attempted_and_a_file_that_is_missing_is_told
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for todo, name, more in (("1a", "plateau", ["D"]), ("16b", "digits", [])):
         program = f"{name}.py"
-        assert f"There is no {program} that can be read" in check(todo, program, *more).why
+        assert f"{program} cannot be read in" in check(todo, program, *more).why
         (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).sick}# a remark\n")
         assert check(todo, program, *more).status is Status.NOT_ATTEMPTED
         (tmp_path / program).write_text(f"# TODO {todo}: fix it\n{ward(name).healthy}")
@@ -199,4 +199,4 @@ def test_cells_go_on_with_a_program_that_was_right(tmp_path, monkeypatch, capsys
     assert working("digits.py", "16b") == "digits.py"
     file.write_text("no longer a program")
     assert Path(working("digits.py", "16b")).read_text() == ward("digits").healthy
-    assert "digits.py is not the one that was right" in capsys.readouterr().out
+    assert "digits.py has changed since it was right" in capsys.readouterr().out

@@ -51,41 +51,33 @@ def port():
 WARD = {
     "allowed": ("TPU109",),  # a plain Estimator, as lab 01 has it
     "others": {
-        "evaluation leaves out the last, smaller batch": (
-            "Then too few digits would be counted. But would that keep a loss at 1.46?"
-        ),
-        "the training data are not mixed well": (
-            "Each epoch is mixed from all 512 digits, and the predicted classes are right."
-        ),
-        "the most likely class has to be taken from probabilities": "The largest score is the largest probability: "
-        "softmax keeps the order.",
-        "nothing counts the steps, so training does not end": (
-            "minimize gets the global step, and adds 1 to it in each step."
-        ),
-        "the learning rate is too high for this optimizer": (
-            "Three learning rates end at the same loss, so what else determines it?"
-        ),
+        "evaluation leaves out the last, smaller batch": "Then it would count too few digits. Could that keep the "
+        "loss in training at 1.46?",
+        "the training data are not shuffled well": "Each epoch is shuffled over all 512 digits, and the predicted "
+        "classes are right.",
+        "the most likely class has to be found from probabilities": "The largest score is the largest probability, "
+        "because softmax keeps the order.",
+        "nothing counts the steps, so training does not end": "minimize gets the global step, and increments it.",
+        "the learning rate is too high for this optimizer": "Three learning rates end at the same loss, so something "
+        "else sets it.",
     },
     "healthy": {
-        "return dataset.shuffle(512).repeat()": "The buffer holds all 512 examples, and each epoch is mixed again.",
-        "seed=2)).batch(64)": "batch keeps the last, smaller batch unless drop_remainder is set.",
-        "classes = tf.argmax(scores": "The largest score gives the largest probability, since softmax keeps the order.",
-        "answers = {": "The users of the model want probabilities, so softmax belongs here, once.",
-        "loss = tf.losses.sparse": "This op expects logits and applies the softmax itself. What does it get?",
-        "optimizer = tf.train.Adam": "The loss falls at first, and three learning rates end at the same value.",
-        "train_op = optimizer": "minimize adds 1 to the global step that it gets.",
+        "return dataset.shuffle(512).repeat()": "The buffer holds all 512 examples, and each epoch is shuffled again.",
+        "seed=2)).batch(64)": "batch keeps the last, smaller batch unless it is told otherwise.",
+        "classes = tf.argmax(scores": "The largest score is the largest probability, because softmax keeps the order.",
+        "answers = {": "Users of the model want probabilities, so one softmax belongs here.",
+        "loss = tf.losses.sparse": "This op takes logits and applies the softmax itself. What does it get here?",
+        "optimizer = tf.train.Adam": "The loss falls at first, and three learning rates end at the same loss.",
+        "train_op = optimizer": "minimize increments the global step that it is given.",
     },
     "faults": [
         {
             "rule": "",
             "right": 'tf.layers.dense(net, 10, name="scores")',
             "wrong": 'tf.layers.dense(net, 10, tf.nn.softmax, name="scores")',
-            "why": "the loss gets numbers of another kind than it expects",
-            "comment": (
-                "The loss applies softmax to numbers that are already the result of a softmax. These lie between 0 "
-                "and 1, so the highest probability among ten classes is e / (e + 9) = 23 %, and the loss is 1.46 "
-                "nats."
-            ),
+            "why": "the loss gets numbers of a different kind than it expects",
+            "comment": "The loss applies a softmax to numbers that are already a softmax, and so lie between 0 and 1. "
+            "From these, the most certain answer among ten classes is e / (e + 9) = 23 %, which costs 1.46 nats.",
             "silent": True,
         },
     ],

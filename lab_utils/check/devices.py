@@ -4,6 +4,7 @@ import contextlib
 from typing import Any
 
 from lab_utils.check.outcome import CannotCheck
+from lab_utils.common.figures import counted
 
 DEVICES = 8
 AGAIN = "Restart the kernel, and run the cells from the top."
@@ -25,6 +26,7 @@ def eight_devices() -> list[Any]:
         jax.config.update("jax_num_cpu_devices", DEVICES)
     if len(jax.devices()) < DEVICES:
         raise CannotCheck(
-            f"JAX has started with {len(jax.devices())} device, and this needs {DEVICES}. {AGAIN}"
+            f"JAX has started with {counted(len(jax.devices()), 'device')}, but this check needs "
+            f"{DEVICES}. {AGAIN}"
         )
     return jax.devices()[:DEVICES]

@@ -33,7 +33,7 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     """The verdict on the learner's objects, and the reason."""
     values = [attempt.values() if isinstance(attempt, dict) else [attempt] for attempt in attempts]
     if any(value is ... for value in itertools.chain(*values)):  # those of the starter
-        return Status.NOT_ATTEMPTED, "Replace the dots by your code."
+        return Status.NOT_ATTEMPTED, "Replace the dots with your code."
     results = _results(entry, attempts)
     why = _apart(entry, results)
     verdict = None if why else _verdict_on_end(entry, results.end)
@@ -156,9 +156,9 @@ def _open(id: str, error: str | BaseException) -> str:
     if match is None and str(error):
         return ""
     if match is None or match[1] == id:  # nbgrader's own starter says nothing
-        return "Replace `raise NotImplementedError` by your code."
-    first = f"It uses TODO {match[1]}, which is not solved yet."
-    return f"{first} Solve that one first, and run its cell, then this check again."
+        return "Replace `raise NotImplementedError` with your code."
+    first = f"This TODO uses TODO {match[1]}, which is not solved yet."
+    return f"{first} Solve that one first and run its cell, then run this check again."
 
 
 def _exception(end: BaseException) -> str:

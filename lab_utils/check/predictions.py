@@ -12,7 +12,7 @@ from lab_utils.notebook import look
 def predict(name: str, value: float, unit: str = "") -> Card | None:
     """Keeps a prediction until `compare` asks for it; `...` for none."""
     if value is ...:
-        text = f"No prediction of {name} yet: replace the dots by a number."
+        text = f"No prediction of {name} yet: replace the dots with a number."
     elif not isinstance(value, Real) or isinstance(value, bool):
         text = f"A prediction of {name} is a number, not {value!r}: leave the unit out."
     else:

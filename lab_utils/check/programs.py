@@ -23,7 +23,7 @@ from lab_utils.check.same import a
 from lab_utils.check.tools import expect, failure
 from lab_utils.common import files
 
-AS_IT_WAS = "The program is as it was. Edit its cell, then run the cell, which writes the file."
+AS_IT_WAS = "The program is unchanged. Edit its cell, then run that cell, which writes the file."
 _PROGRAM = re.compile(r"^# PROGRAM: (\w+)$", re.M)
 _REASONS = re.compile(r"^# REASONS: (\w+)$", re.M)
 _FILE = re.compile(r"\A%%writefile (\S+)\n(.*)\Z", re.S)
@@ -85,7 +85,7 @@ def read_program(program: Any, file: str) -> str:
     try:
         return Path(program).read_text("utf-8")
     except (OSError, ValueError) as error:
-        where = f"There is no {program} that can be read in {Path.cwd()}"
+        where = f"{program} cannot be read in {Path.cwd()}"
         raise Wrong(f"{where}: run the cell that writes it. {failure(error)}") from None
 
 

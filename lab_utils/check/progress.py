@@ -113,7 +113,9 @@ def _load(set_aside: bool = False) -> dict[str, Any]:
         if set_aside:
             with contextlib.suppress(OSError):  # nothing can be written there
                 aside = file().replace(file().with_name("progress.unreadable.json"))
-                print(f"The progress file cannot be read, and is now {aside}. A new one begins.")
+                print(
+                    f"The progress file could not be read. It is now {aside}, and a new one begins."
+                )
     return {"done": [], "shown": [], "predictions": {}, "times": {}}
 
 
@@ -147,13 +149,13 @@ def table() -> str:
         bar = ("#" * round(_BAR * right / len(ids))).ljust(_BAR, ".")
         remark = f"{left} min left" if left else "done"
         own = minutes(ids, times())
-        remark += f", {own:.0f} min of yours" if own >= 1 else ""
+        remark += f", you took {own:.0f} min" if own >= 1 else ""
         remark += f", {counted(looks, 'solution')} shown" if looks else ""
         lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {page['title']}: {remark}")
     hours = f"{total // 60} h {total % 60} min"
     lines.append(f"About {hours} left, by the minutes that each lab states.")
     if times():
-        span = "Minutes of yours: from the first try to the last solution"
+        span = "Your minutes count from the first try to the last solution"
         lines.append(f"{span}, without breaks of over {_BREAK} minutes.")
     return "\n".join(lines)
 
@@ -180,5 +182,5 @@ def show(arguments: Sequence[str]) -> int:
             f"Wrote {options.hand_in}: the times of {counted(len(times()), 'TODO')}, and nothing else."
         )
     with contextlib.suppress(OSError):  # no home, no file
-        print(f"Progress and predictions: {file()}; copy it to go on elsewhere.")
+        print(f"Your progress and predictions are in {file()}; copy it to continue elsewhere.")
     return 0

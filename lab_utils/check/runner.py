@@ -75,7 +75,7 @@ def hint(todo: str) -> Card | None:
     first = enumerate(hints[: hint_counts[todo]], 1)
     lines = [f"Hint {number} of {len(hints)}: {text}" for number, text in first]
     if len(lines) == len(hints):
-        lines.append(f'That was the last; solution("{todo}") shows ours.')
+        lines.append(f'That was the last hint; solution("{todo}") shows our solution.')
     text = "\n".join(lines)
     return display_in_notebook(
         Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>')
@@ -121,15 +121,15 @@ def working(attempt: Any, *needs: str) -> Any:
         return _ours(entry, attempt, f"{how}: TODO {', '.join(missing)}.")
     for need in map(todos.find, needs[:-1]):
         if _is_another(need, attempt):
-            why = f"{need.names[0]} is not the one that was right: run {todos.call(need)} again."
+            why = f"{need.names[0]} has changed since it was right: run {todos.call(need)} again."
             return _ours(entry, attempt, why)
     right = right_objects[id]
     now = attempt if callable(attempt) else _kept(attempt, name)
     if now is right or not (callable(now) or callable(right) or difference(right, now)):
         return attempt
     print(
-        f"{name} is not the one that was right. This cell uses that one. To use the new one, run "
-        f"{todos.call(entry)} again."
+        f"{name} has changed since it was right. This cell uses the earlier one. To use the new one, "
+        f"run {todos.call(entry)} again."
     )
     return _usable(right, name)
 

@@ -101,5 +101,7 @@ def lab_of(id: str) -> int:
         CallError: `id` is not a number and a letter.
     """
     if not (isinstance(id, str) and re.fullmatch(r"\d{1,2}[a-z]", id)):
-        raise CallError(f'A TODO is named like "1a", in quotes, not {id!r}.')
+        raise CallError(
+            f'Name a TODO by its number and letter in quotes, such as "1a", not {id!r}.'
+        )
     return int(id[:-1])

@@ -65,7 +65,7 @@ def expect_keys(value: Any, keys: Collection[str], name: str) -> None:
     expect(isinstance(value, Mapping), f"{kind}; yours is {a(value)}.")
     apart = {"missing": set(keys) - set(value), "unknown": set(value) - set(keys)}
     words = [f"{word}: {', '.join(sorted(map(str, odd)))}" for word, odd in apart.items() if odd]
-    expect(not words, f"{kind}. Of yours: {'; '.join(words)}.")
+    expect(not words, f"{kind}. Keys {'; '.join(words)}.")
 
 
 def several(value: Any, count: int) -> bool:

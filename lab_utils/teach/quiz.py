@@ -13,7 +13,7 @@ import nbformat
 import yaml
 
 QUIZ = Path("solutions/instructor/quiz.yaml")
-_HEAD = "## Questions\n\nOpen an answer to see our comment. Nothing is counted."
+_HEAD = "## Questions\n\nOpen an answer to see our comment. Your answers are not counted."
 
 
 def questions(root: Path) -> dict[str, list[dict[str, Any]]]:

@@ -17,7 +17,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 {wheel}
-if not getattr(find_spec("lab_utils"), "origin", None):  # nor a mere folder of that name
+if not getattr(find_spec("lab_utils"), "origin", None):  # a mere folder does not count
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         sys.exit("The course needs Python 3.11, 3.12 or 3.13: set_up.md says how to get one.")
 {look}    %pip install -q "{source}"

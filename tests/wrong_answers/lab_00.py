@@ -32,7 +32,7 @@ ANSWERS = {
     ],
     "0b": [
         Wrong('on_a_tpu = {"TPU101": "B", "TPU201": "A"}', "Right: 0 of 2."),
-        Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "Nothing compares the cores"),
+        Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "nothing compares the weights"),
         Wrong('on_a_tpu = {"TPU101": "D", "TPU201": "B"}', "before a single picture is read"),
         Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "F"}', "is not one of A, B, C, D, E"),
         Wrong('on_a_tpu = {"TPU101": "A"}', "Not decided yet: TPU201"),

@@ -40,14 +40,18 @@ ANSWERS = {
         Mutant(
             ".shuffle(len(labels), seed=1).repeat()",
             ".repeat().shuffle(len(labels), seed=1)",
-            "among the first 200 of training, whose epochs have each once",
+            "among the first 200 of training, where each epoch has every example once",
         ),
         Mutant(
             "if training:\n",
             "dataset = dataset.shuffle(len(labels), seed=1)\n        if training:\n",
             "keeps the order",
         ),
-        Mutant("(pixels, labels.astype", "(train_pixels, train_labels.astype", "its parameters?"),
+        Mutant(
+            "(pixels, labels.astype",
+            "(train_pixels, train_labels.astype",
+            "the parameters `pixels` and `labels`?",
+        ),
         Right(
             fed("""
             images = tf.data.Dataset.from_tensor_slices(pixels).map(scaled)

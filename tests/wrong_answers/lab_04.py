@@ -111,9 +111,9 @@ ANSWERS = {
         Right("wrong = ' d '"),
         Right("hides, shows = np.array([0, 1] * 8), tuple([1] * 8 + [0] * 8)"),
         Right("hides, shows = [0, 1, 1, 0] * 4, [0] * 15 + [True]"),
-        Wrong("wrong = 'A'", "A is right. A number of Python is the same on every machine"),
-        Wrong("wrong = 'B'", "B is right. This is the repair"),
-        Wrong("wrong = 'C'", "recall counts no padding"),
+        Wrong("wrong = 'A'", "Change A is correct. A Python number is the same on every machine"),
+        Wrong("wrong = 'B'", "B is correct. This is the repair"),
+        Wrong("wrong = 'C'", "recall gets the weights, it counts no padding"),
         Wrong("wrong = 'loss'", "is A, B, C or D"),
         Wrong(
             "hides = shows",
@@ -127,7 +127,7 @@ ANSWERS = {
         Wrong("hides = [1] * 16", "hides has no padding"),
         Wrong("shows = [0] * 16", "shows has no real row"),
         Wrong("shows = [1] * 7 + [0]", "should have 16 weights; yours has 8"),
-        Wrong("shows = [0.5] * 16", "each weight is 0 or 1"),
+        Wrong("shows = [0.5] * 16", "each weight should be 0 or 1"),
     ],
     "4c": [
         Right(_loops(flowers="10", resnet="1")),
@@ -149,17 +149,17 @@ ANSWERS = {
         # When each multiple of 200 is passed
         Wrong(
             "written = [0, 270, 450, 630, 810, 1000]",
-            "the checkpoint after that of step 270 is due at step 470. Yours writes it at 450",
+            "the checkpoint after the one at step 270 is due at step 470. Yours has it at 450",
         ),
         Wrong(
             "written = [0, 180, 360, 540, 720, 900, 1000]",
-            "due at step 200. Yours writes it at 180",
+            "due at step 200. Yours has it at 180",
         ),
         Wrong("written = [0, 200, 400, 600, 800, 1000]", "no loop of 90 ends at step 200"),
         Wrong("written = [0, 270, 540, 810, 1080]", "no loop of 90 ends at step 1080"),
         Wrong("written = [270, 540, 810, 1000]", "before its first step"),
         Wrong("written = [0, 270, 540, 810]", "after its last step"),
-        Wrong("written = [0, 270, 540, 1000]", "due at step 740. Yours writes it at 1000"),
+        Wrong("written = [0, 270, 540, 1000]", "due at step 740. Yours has it at 1000"),
         Wrong("written = 4", "a list of steps"),
         Right("written = tuple(reversed(written))"),
         Right("written = np.array(written)"),

@@ -120,7 +120,10 @@ def best_change(lines, changes):
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'change': 'A'}", "a smaller type is not enough"
         ),
-        Wrong("memory_diagnosis = {**memory_diagnosis, 'change': 'C'}", "no axis of such numbers"),
+        Wrong(
+            "memory_diagnosis = {**memory_diagnosis, 'change': 'C'}",
+            "no axis for the numbers of a patch",
+        ),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'change': 'D'}", "temporaries fill the memory"
         ),

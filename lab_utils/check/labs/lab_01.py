@@ -20,7 +20,7 @@ enter_program(
         "A cross-entropy of 1.46 nats means that the right class gets a probability of 23 %. What keeps it so low?",
         "Follow the ten numbers from the last layer to the loss: what range does each step's output have?",
     ),
-    why="inference returns logits. The loss applies a softmax itself, and PREDICT applies one for its callers.",
+    why="inference returns logits, since the loss applies a softmax itself, and mode PREDICT applies one for callers.",
 )
 
 
@@ -33,14 +33,14 @@ enter_program(
         "The function in map gets image and label as two arguments and returns a pair. By default batch keeps the "
         "last, smaller batch, which evaluation needs.",
     ),
-    why="shuffle comes first, so that it mixes the examples of one epoch, then repeat, then batch; evaluation has "
-    "neither of the two, and keeps its last, smaller batch.",
+    why="shuffle comes first, so that it mixes the examples of one epoch; repeat and batch follow. Evaluation needs "
+    "neither shuffle nor repeat, and keeps its last, smaller batch.",
     slips=(
         Slip(
             ".batch(batch_size)",
             ".batch(batch_size, drop_remainder=True)",
             "Evaluation should give each example exactly "
-            "once, but batch drops the last, smaller batch.",
+            "once, but drop_remainder drops the last, smaller batch.",
         ),
     ),
 )
@@ -65,7 +65,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
         images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
         plain = np.ptp(images[:, 1:].reshape(len(images), -1), axis=1).max() < 1e-3
         why = "The images are not those that make_input_fn was called with."
-        expect(plain, f"{why} Does input_fn use `pixels` and `labels`, its parameters?")
+        expect(plain, f"{why} Does input_fn use the parameters `pixels` and `labels`?")
         counts = 16 * images
         yield f"In {run}, images are scaled once: 16 becomes", images.max(), 1e-4
         numbers_of_images = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
@@ -80,10 +80,10 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
     mixes = any(np.ptp(labels) >= len(labels) for _, labels in endless)
-    yield "Training shuffles single examples, before batch, and does not keep them together", mixes
+    yield "Training shuffles single examples before batch, and not whole batches", mixes
     share = len(set(first.tolist()))
     yield (
-        f"Different examples among the first {COUNT} of training, whose epochs have each once",
+        f"Different examples among the first {COUNT} of training, where each epoch has every example once",
         share,
     )
     with tf.Graph().as_default(), v1.Session() as session:
@@ -94,7 +94,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     yield "Training shuffles well: the buffer of shuffle holds the whole set", bool(far)
     yield "Training shuffles again in every epoch", not np.array_equal(first, second)
     _expect_whole_buffer(make_input_fn)
-    return f"Images keep their labels; training reshuffles without end; evaluation gives {COUNT} of {COUNT}."
+    return f"Images keep their labels, training reshuffles without end, and evaluation gives {COUNT} of {COUNT}."
 
 
 def _expect_whole_buffer(make_input_fn: Callable) -> None:
@@ -102,8 +102,8 @@ def _expect_whole_buffer(make_input_fn: Callable) -> None:
     pixels, numbers = np.zeros([_DIGITS, 8, 8]), np.arange(_DIGITS)
     (first, *_) = _batches(make_input_fn(pixels, numbers, _DIGITS // 10, True), 1)
     message = (
-        f"Of {_DIGITS:,} digits, as the lab has, none after number {first[1].max():,} comes among the first "
-        f"{_DIGITS // 10}: the buffer of shuffle does not hold all of them. How many does it have to hold?"
+        f"Of {_DIGITS:,} digits (as in the lab), the first {_DIGITS // 10} that training gives are all among the first "
+        f"{first[1].max():,}: the buffer of shuffle does not hold all of them. How many must it hold?"
     )
     expect(first[1].max() > 0.95 * _DIGITS, message)
 
@@ -112,7 +112,7 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
     """The first `most` batches of an input_fn, called in a graph of its own as an Estimator does."""
     outside = (
         "The dataset belongs to a different graph from the Estimator's: make all of it inside input_fn, which the "
-        "Estimator calls in a graph of its own."
+        "Estimator calls in its own graph."
     )
     with tf.Graph().as_default(), v1.Session() as session:
         dataset = input_fn()

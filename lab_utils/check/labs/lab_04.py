@@ -27,23 +27,23 @@ def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
 @todo(
     "4a",
     hints=(
-        "Both v1.metrics here accept weights=. Which of the rows can have the largest loss if nothing is done?",
-        "By hand, a metric is a local variable and the op that changes it. Which op keeps the larger of two numbers?",
+        "Both functions of v1.metrics accept weights=. Which rows may have the largest loss if you do nothing about it?",
+        "A metric made by hand is a local variable and the op that changes it. Which op keeps the larger of two numbers?",
         "The op that changes the variable compares its value so far with the largest loss of this batch.",
         "0 * NaN is NaN. Which function of TensorFlow chooses between two tensors, row by row, without multiplying?",
     ),
     why="The losses of padding become 0 before anything is computed with them, since 0 * NaN is NaN. accuracy and "
-    "mean_loss get the weights. The third is a local variable, which each batch can only raise.",
+    "mean_loss get the weights, and worst_loss is a local variable, which a batch can only raise.",
     slips=(
         Slip(
             "v1.metrics.mean(real, weights=weight)",
             "v1.metrics.mean(real)",
-            "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
+            "mean_loss leaves padding out of its sum, but not out of its count: weights= does both.",
         ),
         Slip(
             "tf.maximum(worst, tf.reduce_max(real))",
             "tf.reduce_max(real)",
-            "worst_loss is that of the last batch: compare it with the value so far.",
+            "worst_loss is the largest loss of the last batch only: compare it with the value so far.",
         ),
     ),
 )
@@ -68,48 +68,48 @@ def host_metrics(metric_fn: Callable) -> Cases:
     for name, value in values_of_metrics(metric_fn, batches, _NAMES).items():
         message = (
             f"{name} is {value:.4g} where the loss of padding is NaN, and {values[name]:.4g} where it is a number: "
-            "what does a weight of 0 make of NaN?"
+            "what is 0 * NaN?"
         )
         expect(np.isclose(value, values[name], rtol=1e-4), message)
-    return "The three metrics count 21 examples; the 11 rows of padding change nothing, even if their loss is NaN."
+    return "The three metrics count 21 examples, and the 11 rows of padding change nothing, even if their loss is NaN."
 
 
 def _expect_largest(worst: float, batches: list[list[np.ndarray]]) -> None:
     """Raises `Wrong` where the largest loss of all batches is another number that can be told."""
     first, last = (float((losses * weight).max()) for _, _, losses, weight in batches)
     told = (
-        (last, "the largest of the last batch only: compare it with the value so far"),
-        ((first + last) / 2, "the mean of the batches' maxima: the largest of them is asked for"),
-        (first + last, "the sum of the batches' maxima: the largest of them is asked for"),
-        (0.0, "what the variable began with: is the op that changes it the second of the pair?"),
+        (last, "the largest loss of the last batch only. Compare it with the value so far."),
+        ((first + last) / 2, "the mean of the batches' maxima. It should be the largest of them."),
+        (first + last, "the sum of the batches' maxima. It should be the largest of them."),
+        (0.0, "what the variable began with. Is the op that changes it the second of the pair?"),
     )
     for value, what in told:
-        message = f"worst_loss of two batches, whose largest losses are {first:.4g} and {last:.4g}: yours gives {worst:.4g}, {what}."
+        message = f"The largest losses of two batches are {first:.4g} and {last:.4g}, but your worst_loss is {worst:.4g}, {what}"
         expect(not np.isclose(worst, value, rtol=1e-4), message)
 
 
 _CORES = 8
 _AGAINST = {
-    "A": "A number of Python is the same on every machine: the host's ops may hold it.",
-    "B": "This is the repair: the host gets weight because it is a parameter, and stands in the list.",
-    "C": "With its weights, recall counts no padding.",
+    "A": "A Python number is the same on every machine, so the host's ops may use it.",
+    "B": "This is the repair: the host gets weight because it is a parameter, and is in the list.",
+    "C": "Since recall gets the weights, it counts no padding.",
 }
 
 
 @todo(
     "4b",
     hints=(
-        "Which of the tensors in the list has a number for each row, and which only one for each core?",
-        "D averages eight numbers. When does each of them stand for as many rows as the others?",
+        "Which of the tensors in the list have a number for each row, and which has only one number for each core?",
+        "D averages eight numbers. When do all of them stand for the same number of rows?",
     ),
-    why="The host averages eight means, in which a core with one real row counts as much as one with two. Only where "
-    "each core has equally many real rows is that the mean over all rows.",
+    why="The host averages eight means, in which a core with one real row counts as much as one with two. The result "
+    "is the mean over all rows only if all cores have equally many real rows.",
 )
 def review(wrong: str, shows: Sequence, hides: Sequence) -> str:
     """The mean of the cores' means, beside the mean over all real rows, for random losses."""
     letter = str(wrong).strip().upper()
     expect(letter in "ABCD" and len(letter) == 1, f"`wrong` is A, B, C or D; yours is {wrong!r}.")
-    expect(letter == "D", f"{letter} is right. {_AGAINST.get(letter, '')}")
+    expect(letter == "D", f"Change {letter} is correct. {_AGAINST.get(letter, '')}")
     told = {}
     for name, weights in (("shows", shows), ("hides", hides)):
         array = _weights(weights, name)
@@ -123,7 +123,9 @@ def review(wrong: str, shows: Sequence, hides: Sequence) -> str:
         expect(not alike or name == "hides", why)
         why = f"{name}: {example}, but the mean over all real rows is {right:.3f}."
         expect(alike or name == "shows", why)
-    return "D averages the cores' means: right only where each core has equally many real rows."
+    return (
+        "D averages the cores' means, which is right only if all cores have equally many real rows."
+    )
 
 
 def _weights(weights: Any, name: str) -> np.ndarray:
@@ -131,9 +133,9 @@ def _weights(weights: Any, name: str) -> np.ndarray:
     array = np.asarray(weights, dtype=object).ravel()
     rows = 2 * _CORES
     expect(array.size == rows, f"{name} should have {rows} weights; yours has {array.size}.")
-    expect(set(array.tolist()) <= {0, 1}, f"{name}: each weight is 0 or 1.")
-    expect(0 in array, f"{name} has no padding: at least one weight is 0.")
-    expect(1 in array, f"{name} has no real row: at least one weight is 1.")
+    expect(set(array.tolist()) <= {0, 1}, f"{name}: each weight should be 0 or 1.")
+    expect(0 in array, f"{name} has no padding: at least one weight should be 0.")
+    expect(1 in array, f"{name} has no real row: at least one weight should be 1.")
     return array.astype(int)
 
 
@@ -160,15 +162,15 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
     "4c",
     hints=(
         "A loop takes n * step seconds, plus one call. From which n on does the call take 5 % of this time or less?",
-        "Which number has to divide both the steps between checkpoints and those between hooks?",
+        "Which number has to divide both the steps between checkpoints and the steps between hooks?",
         "For each job, write down the shortest loop, the longest one, and all numbers that divide both intervals.",
-        "Write down the steps at which the colleague's loops end. Which is the first of them at least 200 steps after "
-        "the last checkpoint that was written?",
+        "Write down the steps at which the colleague's loops end. Which is the first of these steps that comes at least "
+        "200 steps after the last checkpoint?",
     ),
     why="A good loop is long enough to make its call cheap, short enough to wait for, and divides the steps between "
-    "checkpoints and hooks. For the digits, 152 steps are the least, and a hook every 100 allows no more than 100: "
-    "the hook has to run less often. Loops of 90 end at 270, the first end at least 200 steps after the start; from "
-    "there the next checkpoint is due at 470, and written at 540.",
+    "checkpoints and hooks. For the digits, a loop needs at least 152 steps, but a hook every 100 steps allows no more "
+    "than 100, so the hook has to run less often. The colleague's loops end at steps 90, 180 and 270, and 270 is the "
+    "first that is at least 200 steps after the start. The next checkpoint is then due at 470, and written at 540.",
 )
 def loop_lengths(loops: Mapping, written: Sequence) -> str:
     """Each loop against what the text asks for, and the checkpoints of loops that do not divide their interval."""
@@ -178,7 +180,8 @@ def loop_lengths(loops: Mapping, written: Sequence) -> str:
         if loop is None:
             fitting = any(not _against(job, each) for each in range(1, hook + 1))
             expect(
-                not fitting, f"{job}: not None, since one of the divisors of {hook} does it all."
+                not fitting,
+                f"{job}: not None, since one of the divisors of {hook} meets all conditions.",
             )
             continue
         message = f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}."
@@ -187,8 +190,8 @@ def loop_lengths(loops: Mapping, written: Sequence) -> str:
         expect(not against, against)
     _expect_written(written)
     return (
-        "Two loops keep the core busy, and divide the steps between checkpoints and hooks. For the digits none does "
-        "both: a hook every 200 steps would allow loops of 200."
+        "Two loops keep the core busy, and divide the steps between checkpoints and hooks. For the digits no loop does "
+        "both, but a hook every 200 steps would allow loops of 200."
     )
 
 
@@ -210,7 +213,7 @@ def checkpoints(loop: int, every: int, steps: int) -> list[int]:
 
 def _expect_written(written: Any) -> None:
     """Raises `Wrong` unless these are the steps of the colleague's checkpoints."""
-    kind = f"written is a list of steps, such as [0, 200]; yours is {a(written)}."
+    kind = f"written should be a list of steps, such as [0, 200]; yours is {a(written)}."
     expect(isinstance(written, list | tuple | set | np.ndarray), kind)
     theirs, ours = sorted(set(written)), checkpoints(_LOOP, _EVERY, _STEPS)
     for step in theirs:
@@ -220,14 +223,11 @@ def _expect_written(written: Any) -> None:
     for step, what in ((0, "before its first step"), (_STEPS, "after its last step")):
         expect(step in theirs, f"written: the job writes a checkpoint {what}, too.")
     for last, step in zip(ours, ours[1:], strict=False):
-        message = (
-            f"written: the checkpoint after that of step {last} is due at step {last + _EVERY}. "
-        )
+        due = last + _EVERY
+        message = f"written: the checkpoint after the one at step {last} is due at step {due}. "
         found = next((each for each in theirs if each > last), None)
         early = found is not None and found < step
-        message += (
-            f"Yours writes it at {found}. At which step does the loop end in which it is due?"
-        )
+        message += f"Yours has it at {found}. At which step does the loop with step {due} end?"
         expect(not early and step in theirs, message)
 
 

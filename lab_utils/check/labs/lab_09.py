@@ -42,9 +42,11 @@ _LINES = [
         Slip(
             "(1 - left) * sum",
             "left * sum",
-            "`left` is the share that remains: the change saves 1 - left.",
+            "The share is what remains of a line, so the change saves 1 minus the share.",
         ),
-        Slip("(1 - left) * ", "", "The change does not save the whole line: `left` of it remains."),
+        Slip(
+            "(1 - left) * ", "", "The change does not save the whole line: a share of it remains."
+        ),
         Slip(
             "total / (total - saved[best])",
             "total / saved[best]",
@@ -64,7 +66,7 @@ def change(best_change: Callable) -> Cases:
     label = "Dropping the pooling layers saves 160,000 of 1,000,000 cycles, and the faster convolution saves 200,000"
     yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
     label = (
-        "A tenth of the convolution, the most expensive line, is 50,000 of 1,000,000 cycles; nine tenths of the head "
+        "A tenth of the convolution, the most expensive line, is 50,000 of 1,000,000 cycles, but nine tenths of the head "
         "are 270,000"
     )
     changes = {
@@ -80,7 +82,7 @@ def change(best_change: Callable) -> Cases:
 _LARGEST = 1024 * 1444 * 1444 * 4 / 2**30  # GiB of the scores
 _LINE = {
     1: "Line 1 makes 1,024 x 38 x 38 x 64 numbers. Does another line make more?",
-    2: "Line 2 only renames the axes: it has as many numbers as line 1.",
+    2: "Line 2 only merges two axes: its result has as many numbers as that of line 1.",
     4: "The softmax in line 4 has the shape of an array from another line, and the result of line 4 is small.",
     5: "The mean of line 5 leaves 64 numbers for each picture.",
 }
@@ -88,7 +90,7 @@ _CHANGE = {
     "change": "Which change leaves less than a third of the product in line 3?",
     "change A": "Half of the largest arrays is left, and two of them are still more than the 7.5 GiB that are usable: "
     "a smaller type is not enough.",
-    "change C": "The largest array has no axis of such numbers: the product sums over them.",
+    "change C": "The largest array has no axis for the numbers of a patch: the product sums over them.",
     "change D": "The pictures take only a quarter of a gigabyte as float32; the temporaries fill the memory.",
 }
 
@@ -97,7 +99,7 @@ _CHANGE = {
     "9b",
     hints=(
         "A picture has 38 by 38 positions after line 1. How many numbers does the result of each line have?",
-        "Line 3 multiplies [B, 1444, 64] with [B, 64, 1444]. And a GiB is 2**30 bytes.",
+        "Line 3 multiplies [B, 1444, 64] by [B, 64, 1444]. A GiB is 2**30 bytes.",
     ),
     why="An array with two axes of positions grows with the square of their number: a quarter of the positions leaves "
     "a sixteenth of the array.",
@@ -115,23 +117,27 @@ def memory_culprit(memory_diagnosis: Any) -> str:
         f"Yours is {size!r}.",
     )
     expect_decisions(memory_diagnosis, {"change": ("B", _CHANGE["change"])}, "ABCD", _CHANGE)
-    return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
+    return (
+        f"The scores, one for each pair of positions, need {size:.1f} GiB. A quarter of the positions leaves a sixteenth "
+        "of that."
+    )
 
 
 @todo(
     "9c",
     hints=(
-        "Which batch tells most about the others: one next to an end, or one in the middle?",
+        "Which batch tells you most about the others: one next to an end, or one in the middle?",
         "If the middle fits, which end of the interval does it replace? And if it does not fit?",
         "When are the two ends neighbours, so that there is nothing left between them?",
     ),
-    why="Each compilation halves the candidates, so that five are enough for 31. To try them one by one takes up to 31.",
+    why="Each compilation halves the number of candidates, so five are enough for 31 candidates. Trying one after "
+    "the other takes up to 31.",
     slips=(
         Slip("return low", "return high", "That batch does not fit: `high` never does."),
         Slip(
             "<= available",
             "< available",
-            "A step that needs exactly the bytes that are available fits.",
+            "A step fits if it needs exactly the bytes that are available.",
         ),
         Slip(
             "while high - low > 128:",
@@ -141,7 +147,7 @@ def memory_culprit(memory_diagnosis: Any) -> str:
         Slip(
             " // 128 * 128",
             "",
-            "Your search compiles batches that are no multiple of 128, although it looks for one.",
+            "Your search compiles batches that are not multiples of 128, so they cannot be the answer.",
         ),
         Slip(
             "if needed(middle) <= available:",
@@ -153,12 +159,12 @@ def memory_culprit(memory_diagnosis: Any) -> str:
 def bisection(largest_that_fits: Callable) -> Cases:
     """The largest multiple of 128 that fits, by few calls, also where bytes grow in steps."""
     for label, needed, available, low, high in (
-        ("1 MB for each picture and 100 MB of weights, 2.5 GB available", _in_proportion, 2.5e9, 1024, 4096),
-        ("The same with exactly as much available as 2,048 pictures need", _in_proportion, _in_proportion(2048), 1024, 4096),
-        ("Bytes that grow in steps of 512 pictures, as padding does", _in_steps, 2.5e9, 128, 8192),
-        ("`low` is the largest itself", _in_proportion, _in_proportion(1100), 1024, 3072),
-        ("All but `high` fit", _in_proportion, _in_proportion(3071), 1024, 3072),
-        ("`low` and `high` are neighbours", _in_proportion, _in_proportion(1100), 1024, 1152),
+        ("With 1 MB for each picture, 100 MB of weights, and 2.5 GB available", _in_proportion, 2.5e9, 1024, 4096),
+        ("With exactly as much available as 2,048 pictures need", _in_proportion, _in_proportion(2048), 1024, 4096),
+        ("With bytes that grow in steps of 512 pictures, because of padding", _in_steps, 2.5e9, 128, 8192),
+        ("If `low` is itself the largest that fits", _in_proportion, _in_proportion(1100), 1024, 3072),
+        ("If all batches below `high` fit", _in_proportion, _in_proportion(3071), 1024, 3072),
+        ("If `low` and `high` are neighbours", _in_proportion, _in_proportion(1100), 1024, 1152),
     ):  # fmt: skip
         counted = _Compilations(needed)
         result = largest_that_fits(counted, available, low, high)
@@ -168,7 +174,7 @@ def bisection(largest_that_fits: Callable) -> Cases:
         enough = math.ceil(math.log2((high - low) / 128))
         expect(
             len(counted.batches) <= enough + _MORE,
-            f"{label}: yours compiles {len(counted.batches)} batches between {low:,} and {high:,}, where {enough} are "
+            f"{label}: your search compiles {len(counted.batches)} batches between {low:,} and {high:,}, where {enough} are "
             "enough. Let each call halve what is left.",
         )
     return "Your search finds the largest multiple of 128 that fits, and each compilation halves what is left."
@@ -193,7 +199,7 @@ class _Compilations:
         )
         expect(
             batch % 128 == 0,
-            f"Yours compiles a batch of {batch}: only multiples of 128 are candidates.",
+            f"Your search compiles a batch of {batch}, but only multiples of 128 are candidates.",
         )
         return self.needed(batch)
 
@@ -209,12 +215,16 @@ def _in_steps(batch: int) -> float:
 @todo(
     "9d",
     hints=(
-        "Which rows have a rate at all, and what is the best one?",
+        "Which rows have a rate at all, and which rate is the best?",
         "Of the rows that are fast enough, which one do you want?",
     ),
-    why="A larger batch than needed means fewer steps from the same pictures, and a model learns less from them.",
+    why="With a larger batch than needed, the same pictures make fewer steps, in which a model learns less.",
     slips=(
-        Slip("return min(", "return max(", "Yours is the largest batch that is fast enough."),
+        Slip(
+            "return min(",
+            "return max(",
+            "That is the largest batch that is fast enough, not the smallest.",
+        ),
         Slip(
             ">= share * best",
             "== best",
@@ -237,12 +247,12 @@ def paying(smallest_that_pays: Callable) -> Cases:
     flat = {128: 900.0, 256: 990.0, 512: 1000.0, 4096: 960.0, 8192: None}
     falling = {1024: 500.0, 128: 800.0, 4096: 300.0, 65_536: None}
     for label, rates, share in (
-        ("Rates of 900, 990, 1,000 and 960, a share of 0.95", flat, 0.95),
-        ("The same rows, a share of 0.9, which the first one reaches exactly", flat, 0.9),
-        ("The same rows, a share of 1", flat, 1.0),
-        ("Rates that fall with the batch, rows in another order", falling, 0.95),
-        ("The largest batch is the fastest", {128: 100.0, 256: 200.0, 512: 400.0}, 0.9),
-        ("Only one batch fits", {8192: None, 16: 10.0}, 0.95),
+        ("With rates of 900, 990, 1,000 and 960, and a share of 0.95", flat, 0.95),
+        ("With the same rows, and a share of 0.9, which the first row reaches exactly", flat, 0.9),
+        ("With the same rows, and a share of 1", flat, 1.0),
+        ("With rates that fall with the batch, and rows in a different order", falling, 0.95),
+        ("If the largest batch is the fastest", {128: 100.0, 256: 200.0, 512: 400.0}, 0.9),
+        ("If only one batch fits", {8192: None, 16: 10.0}, 0.95),
     ):
         trials = [_Row(batch, rate) for batch, rate in rates.items()]
         yield label, smallest_that_pays(trials, share)

@@ -7,15 +7,15 @@ from lab_utils.check.tools import a, as_wrong, expect
 from lab_utils.estimator import tf, v1
 
 _CLOSES = (
-    "Your function closes over a tensor of model_fn, which stays on the TPU: of the graph, it may use only its own "
-    "arguments."
+    "Your function closes over a tensor of model_fn, which stays on the TPU: it may use only those tensors that it "
+    "gets as arguments."
 )
 _CLASSES = (
     "v1.metrics.accuracy compares classes with classes, [B] with [B]: take the most likely class of each row of "
     "logits, along axis 1."
 )
 _LOCAL = (
-    "A variable of your metric has no value: an evaluation sets local variables only, so make it with "
+    "A variable of your metric has no value, because an evaluation initializes only local variables. Make it with "
     "v1.get_local_variable."
 )
 _ONE_BATCH = (
@@ -45,7 +45,7 @@ def values_of_metrics(
             metrics = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
         is_dict = isinstance(metrics, Mapping)
         keys = ", ".join(f'"{name}"' for name in names)
-        message = f"The function of metrics should return a dict of {keys}; yours returns"
+        message = f"The metric function should return a dict of {keys}; yours returns"
         expect(is_dict, f"{message} {a(metrics)}.")
         expect(set(names) <= metrics.keys(), f"{message} {list(metrics)}.")
         for pair in metrics.values():
