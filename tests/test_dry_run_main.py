@@ -515,7 +515,7 @@ KERAS_1 = """
         ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
          "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
         ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
-        ("import tensorflow as tf\nwith tf.Graph().as_default():\n" + KERAS_1, "the behaviour of TensorFlow 1"),
+        ("import tensorflow as tf\nwith tf.Graph().as_default():\n" + KERAS_1, "behaviour of TensorFlow 1"),
         ("x = 1\nimport net\n", "at net.py:2"),
         ("import tensorflow as tf\nconfig = tf.tpu.RunConfig()\n",
          r"at train.py:2.*\n  Write tf.compat.v1.estimator.tpu.RunConfig"),
