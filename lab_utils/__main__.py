@@ -6,8 +6,8 @@ from lab_utils.common import command
 
 _HELP = """usage: python -m lab_utils COMMAND
 
-  python -m lab_utils doctor             is everything here that the labs need? --class N: for N at once?
-  python -m lab_utils progress           which labs are done, what is open, minutes left
+  python -m lab_utils doctor             says what this machine lacks (--class N: for N learners at once)
+  python -m lab_utils progress           says what is done in each lab, and how many minutes are left
   python -m lab_utils.grade --help       the notebooks of a class -> grades.csv and a page of the class
   python -m lab_utils.flowers            the whole flowers job, photographs to predictions
   python -m lab_utils.datasets --help    photographs: download, split, draw

@@ -57,7 +57,7 @@ def test_hours_are_an_interval_and_only_where_a_training_was_published():
     assert trial("v5p:2x2x1", 0.36).hours(1000) is None
     shown = table([trial("v2:2x2", 0.36), trial("v5p:2x2x1", 0.36)], steps=1000)
     assert "hours for 1,000 steps" in shown.table()[0]
-    assert "No hours for v5p: no training on it" in str(shown)
+    assert "No hours for v5p: none of the published programs" in str(shown)
 
 
 def test_a_terminal_s_columns_are_no_wider_than_they_must_be():
@@ -245,7 +245,7 @@ def test_the_largest_batch_of_a_port(jobs, monkeypatch):  # noqa: F811
     monkeypatch.setattr(choose, "COMPILATIONS", 3)
     shown = largest_batch(make(dense, batch=64), reader((ROWS, CLASSES)), progress=False)
     assert [each.batch for each in shown.trials] == [8, 16, 64]
-    assert "The largest that was compiled, 64 a core, fits too." in str(shown)
+    assert "The largest batch that was compiled, 64 per core, fits too." in str(shown)
 
 
 def test_the_best_batch_need_not_be_the_largest():

@@ -371,7 +371,7 @@ def test_what_fit_takes_is_read_as_fit_reads_it():
         "PyDataset: Keras 3 on JAX; done, done; TPU243-note; measured",
         "endless: Keras 3 on JAX; done, done; ; measured",
         "ends: Keras 3 on JAX; done, skipped; ; cannot be checked here: the generator has ended, and "
-        "can be read once only",
+        "it can be read only once",
     ], told
     assert len(lines) == 9 and all("fit does not accept" in line for line in lines[6:]), told
 

@@ -122,7 +122,7 @@ def lower_with_groups(groups, cores):
 def test_cores_that_groups_name_are_told_beside_the_sums_over_all(groups):
     assert lower_with_groups(groups, 8).named_cores == 2 * len(groups)
     last = 2 * len(groups) - 1
-    with pytest.raises(CannotLower, match=f"names the cores 0 to {last}, and this") as caught:
+    with pytest.raises(CannotLower, match=f"names the cores 0 to {last}, but this") as caught:
         lower_with_groups(groups, 1)  # to compare
     assert caught.value.only_here and "groups" in caught.value.where.code
 

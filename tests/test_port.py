@@ -84,7 +84,7 @@ TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
          "line 2: train.shuffle_batch: a queue"),
         # no Estimator at all
         (f"{TF}with tf.Session() as s:\n  s.run(0)", f"{V1}with tf.Session() as s:\n  s.run(0)",
-         "line 2: Session: a training loop of its own"),
+         "line 2: Session: this is a training loop"),
         ("from tensorflow import keras\nkeras.Model().fit(1)", "",
          "line 2: keras.Model: a Keras model trains under a TPUStrategy"),
     ],
@@ -127,7 +127,7 @@ def test_what_belongs_to_an_estimator_is_listed_at_its_line():
     new, left = port_of(PLAIN)
     assert "use_tpu=True, train_batch_size=1024" in new
     for line in (
-        "line 5: no optimizer is seen",
+        "line 5: there is no optimizer",
         "line 8: params must be a dict without",
         "line 8: its input functions take params",
         "line 8: set the batch sizes",
@@ -169,7 +169,7 @@ CROSS = "tf.tpu.CrossShardOptimizer"
          "line 11: contrib.layers.optimize_loss: call minimize()"),
         ("{'a': tf.train.AdamOptimizer}[FLAGS.x](1)", "{'a': tf.train.AdamOptimizer}[FLAGS.x](1)",
          "line 11: wrap the optimizer"),
-        ("optimization.make(loss, 0.1)", "optimization.make(loss", "line 12: no optimizer is seen"),
+        ("optimization.make(loss, 0.1)", "optimization.make(loss", "line 12: there is no optimizer"),
     ],
 )  # fmt: skip
 def test_each_optimizer_is_wrapped_or_listed(step, new, left):

@@ -74,7 +74,9 @@ def given_to_fit(
     parts = tuple(_arrays(part) for part in (x, y, sample_weight) if part is not None)
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
-        raise CannotJudge(f"fit gets a {type(x).__name__}, so pass it a tf.data.Dataset instead")
+        raise CannotJudge(
+            f"fit gets data of the type {type(x).__name__}: pass it a tf.data.Dataset instead"
+        )
     whole = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
     examples = len(leaves[0])
     size = batch_size or (math.ceil(examples / steps_per_epoch) if steps_per_epoch else 32)

@@ -180,9 +180,9 @@ def _joined_batches(
         return []
     if program.batch_statistics:
         result.not_compared.append(
-            "Small differences between the loss and that of one core: each core computes "
-            "statistics of its own share of the batch, so only large differences, as between a "
-            f"sum and a mean, can be found ({program.batch_statistics[0]})."
+            "Small differences from one core: the loss was compared only roughly, to find a sum "
+            "where a mean belongs, because each core computes statistics of its own share of the "
+            f"batch ({program.batch_statistics[0]})."
         )
     if one_core is None:
         return []
