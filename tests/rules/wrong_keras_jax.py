@@ -456,3 +456,16 @@ def weights_too_coarse_for_their_steps(wrong):
         model.fit(*rows(), batch_size=64)  # <- TPU259
 
     return Port(main=main)
+
+
+@wrong("TPU255")
+def a_policy_for_gpus_of_a_model_that_fit_builds(wrong):
+    def main():
+        import keras
+
+        keras.config.set_dtype_policy("mixed_float16" if wrong else "mixed_bfloat16")
+        model = keras.Sequential([keras.layers.Dense(64), keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        model.fit(*rows(), batch_size=64)  # <- TPU255
+
+    return Port(main=main)
