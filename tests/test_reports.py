@@ -20,6 +20,7 @@ TOLD = {
     "S06": "metrics and sums of the cores' results",
     "J01": "the matrix unit rounds float32 operands to bfloat16",
     "T10": "tf.contrib.image.rotate",
+    "U14": "not whether an evaluation leaves out examples",
 }
 # What the program itself ends with, at its line.
 ENDED = {
@@ -27,6 +28,8 @@ ENDED = {
     "R15": "at path model.activation",
     "S02": "unbound axis name: batch",
     "S07": "is given an object of class SGD among its arguments",
+    "U10": "share batches out with strategy.experimental_distribute_dataset",
+    "U12": "cannot reshape array of size 308",
 }
 # Right in the TensorFlow of today, and faulty in that of the report.
 HEALED = ("K09",)

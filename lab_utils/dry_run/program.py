@@ -186,6 +186,7 @@ class Program:
             loss without a sum over the cores.
         joined_statistics: the places of variances of the core's own batch that are averaged over the cores.
         place_of_sum: where the loss is a sum over the batch, if it is.
+        kernels: the lines that call kernels of Pallas.
         where: the learner's own line that the step comes from.
         reads_again: where its data end, the program reads them again, as for a new epoch.
         least_steps: how many steps it needs of its data, those of a call of train or of a loop on the
@@ -209,6 +210,7 @@ class Program:
     batch_statistics: list[str] = field(default_factory=list)
     joined_statistics: list[Place] = field(default_factory=list)
     place_of_sum: Place = NOWHERE
+    kernels: list[Place] = field(default_factory=list)
     where: Place = NOWHERE
     reads_again: bool = False
     least_steps: int | None = None

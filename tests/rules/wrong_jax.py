@@ -379,8 +379,8 @@ def averages_that_are_the_parameters(wrong):
     params, batch = small_arrays()
     averages = params if wrong else jax.tree.map(jnp.copy, params)
 
-    @functools.partial(jax.jit, donate_argnums=(0, 1))
-    def step(params, averages, batch):  # <- TPU247
+    @functools.partial(jax.jit, donate_argnums=(0, 1))  # <- TPU247
+    def step(params, averages, batch):
         return averaged(params, averages, batch)
 
     return Port(step, (params, averages, batch))

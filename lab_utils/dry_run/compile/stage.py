@@ -193,8 +193,13 @@ def _judge(compiled: Compiled) -> None:
     elif compiled.step.memory.needed is not None:
         compiled.findings = [out_of_memory(compiled, _roomy(compiled), compiled.refusal)]
     else:
+        # Of several kernels the message does not name one.
+        is_of_kernel = bool(program.kernels) and "memory space vmem" in compiled.refusal
+        is_known = is_of_kernel and len(program.kernels) == 1
+        where = program.kernels[0] if is_known else program.where
         facts = {"step": program.mode, "topology": compiled.topology}
-        compiled.findings = [finding("TPU309", program.where, message=compiled.refusal, **facts)]
+        facts |= {"case": "kernel" if is_of_kernel else "op"}
+        compiled.findings = [finding("TPU309", where, message=compiled.refusal, **facts)]
 
 
 def _add_memory_of_refusal(compiled: Compiled) -> None:

@@ -277,6 +277,7 @@ class JaxWorkload(Workload):
             inputs=inputs,
             outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
             matmuls=list(read_jaxpr.matmuls(jaxpr)),
+            kernels=read_jaxpr.lines_of_kernels(jaxpr, self.where),
             where=self.where,
             partition=Partition(
                 mesh,

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from lab_utils.common.figures import memory
@@ -71,13 +71,16 @@ def callbacks(jaxpr: Any) -> set[Any]:
 
 def silent_kernels(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (op for op in _tracing.equations(jaxpr) if op.primitive.name == "pallas_call")
-    silent = (
-        kernel
-        for kernel in kernels
-        if not kernel.params.get("interpret") and kernel.params.get("cost_estimate") is None
-    )
-    return list(dict.fromkeys(_tracing.place(kernel) or where for kernel in silent))
+    return lines_of_kernels(jaxpr, where, lambda kernel: kernel.get("cost_estimate") is None)
+
+
+def lines_of_kernels(
+    jaxpr: Any, where: Place, keep: Callable[[Any], bool] = lambda kernel: True
+) -> list[Place]:
+    """Where Pallas kernels are called of whose parameters `keep` holds; `where` is the step's own line."""
+    calls = (op for op in _tracing.equations(jaxpr) if op.primitive.name == "pallas_call")
+    kept = (op for op in calls if not op.params.get("interpret") and keep(op.params))
+    return list(dict.fromkeys(_tracing.place(op) or where for op in kept))
 
 
 @rule("TPU240", needs=("jaxpr", "where"))

@@ -64,7 +64,8 @@ def model_fn(features, labels, mode, params):
 def config(address="local", **options):
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(address)
     settings = tpu.TPUConfig(**({"iterations_per_loop": 10} | options))
-    return tpu.RunConfig(cluster=resolver, tpu_config=settings)
+    folder = None if address == "local" else "gs://our-bucket/run"
+    return tpu.RunConfig(cluster=resolver, tpu_config=settings, model_dir=folder)
 
 
 def estimator(model_fn=model_fn, **options):
