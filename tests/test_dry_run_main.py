@@ -528,6 +528,8 @@ KERAS_1 = """
          "    v1.Session().run(v1.placeholder(tf.float32, [2]) * 2)\n",
          "Error: You must feed a value for placeholder .*\n.*:3"),
         (IN_COLAB + "model.fit(object(), epochs=2)", "fit gets data of the type object"),
+        ("try:\n    1 / 0\nexcept Exception as error:\n    print(error)\n    raise SystemExit(1)",
+         "^ZeroDivisionError: .*\n  at train.py:2"),
         ("raise ValueError('\\x1b[1mno \\x1b[38;5;34mrow\\x1b[0m')", r"^ValueError: no row\n  at train.py:1"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
          "strategy.run at train.py:17, .*call dry_run"),

@@ -128,7 +128,9 @@ def of_recording(calls: "Recording", name: str) -> Target:
 
 
 def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
-    """An error of the learner's code with its place."""
+    """An error of the learner's code with its place; of an exit that an error led to, that error."""
+    if isinstance(error, SystemExit) and isinstance(error.__context__, Exception):
+        error = error.__context__
     from lab_utils.dry_run.advice import for_keras_2, known
     from lab_utils.dry_run.elsewhere import reason
     from lab_utils.dry_run.session import first_line
