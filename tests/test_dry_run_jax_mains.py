@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from absl import app, logging  # noqa: F401  whose flags flagsaver must know, before a program imports them
 from absl.testing import flagsaver
 from reading import findings_of
 
