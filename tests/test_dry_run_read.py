@@ -257,6 +257,22 @@ def test_rules_that_input_fn_keeps_from_being_read_are_named():
     assert judged(BATCHES, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)[1] == []
 
 
+def test_the_size_of_batches_that_nobody_reads_is_a_note():
+    """As of a public benchmark of all-reduce, whose step draws its own examples."""
+
+    def draws(features, labels, mode, params):
+        return dense(tf.random.normal([8, 16]), tf.zeros([8], tf.int32), mode, params)
+
+    def small(params):
+        return BATCHES({"batch_size": params["batch_size"] // 2})
+
+    for model_fn, severity in ((dense, "error"), (draws, "note")):
+        report = dry_run(make(model_fn), small, stages=["trace", "read"], progress=False)
+        (found,) = (found for found in report.findings if found.rule == "TPU214")
+        assert found.severity == severity
+        assert ("the step reads nothing" in found.why) is (severity == "note")
+
+
 def test_what_a_function_computes_for_nobody_is_no_finding():
     """The gradient of float64 labels, where the loss is a function of its own; of weights it is one."""
     weights = tf.Variable(tf.ones([4, 8]))

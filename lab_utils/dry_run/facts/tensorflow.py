@@ -11,7 +11,7 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.read import inputs as data
 from lab_utils.dry_run.read.batches import unfit
-from lab_utils.dry_run.read.flow import CoreProgram, Flow, analyse
+from lab_utils.dry_run.read.flow import INFEED, CoreProgram, Flow, analyse
 from lab_utils.dry_run.read.inputs import Pipeline
 from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
 from lab_utils.dry_run.read.training import reads_averages
@@ -165,6 +165,13 @@ class EstimatorFacts(Facts):
     def flow(self) -> Flow:
         """How features, variables and random numbers reach the variables' updates."""
         return analyse(self.program, transfer=TRANSFER)
+
+    @fact
+    def reads_batches(self) -> bool:
+        """Whether the step takes anything of its batches: one that trains may make its own examples."""
+        if self.mode is not Mode.TRAIN or self._trace.core_graph is None:
+            return True
+        return any(tensor.op.type in INFEED for op in self.ops for tensor in op.inputs)
 
     @fact
     def averages_are_read(self) -> bool | None:

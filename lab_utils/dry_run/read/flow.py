@@ -25,7 +25,7 @@ DATA, VARIABLE, RANDOM = 1, 2, 4
 _REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
 _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
-_INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
+INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
 _HANDS_ON = {"Identity", "Enter", "Switch", "Merge"}  # what the handle of a variable passes through
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
@@ -171,7 +171,7 @@ class _Passes:
 
     def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
         """The bits of the results of an op that calls no function."""
-        if op.type in _INFEED:
+        if op.type in INFEED:
             return DATA
         inputs = tuple(bits.get(tensor.name, 0) for tensor in op.inputs)
         used = [handles[t.name] for t in op.inputs if t.name in handles]

@@ -238,15 +238,19 @@ def _sizes(shape: Any) -> list[int | None]:
     return shape.as_list() if shape.rank else []
 
 
-@rule("TPU214", "TPU226", needs=("pipeline", "twice", "input_fn"))
-def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Iterator[Finding]:
-    """A finding where the batches are not of params['batch_size'].
+@rule("TPU214", "TPU226", needs=("pipeline", "twice", "input_fn", "reads_batches"))
+def batch_size(
+    pipeline: Pipeline, twice: Pipeline, input_fn: Callable, reads_batches: bool
+) -> Iterator[Finding]:
+    """A finding where the batches are not of params['batch_size']; a note where the step reads none of them.
 
     `twice` is the same pipeline where TPUEstimator asked for twice as much: the sizes that grow
     with it are those of the batch, on whatever axis.
     """
     op = pipeline.last_batch() if pipeline.last is not None else _batch_of(pipeline.graph)
     where = place(op) if op is not None else place(input_fn)
+    unread = "" if reads_batches else ", of which the step reads nothing"
+    facts = {"asked": pipeline.batch, "unread": unread, "note": not reads_batches}
     pairs = [
         (size, other)
         for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True)
@@ -257,7 +261,7 @@ def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Itera
         # Two or three times as many may be views of a picture; as many times as there are cores is a mistake.
         times = {size / pipeline.batch for size in growing}
         if all(ratio % 1 for ratio in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
-            yield finding("TPU214", computed_size(where), asked=pipeline.batch, got=min(growing))
+            yield finding("TPU214", computed_size(where), got=min(growing), **facts)
         for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True):
             if shape == larger and shape[:1] == [pipeline.batch]:  # others grow with params
                 fixed = _batch_of_shape(pipeline, shape)
@@ -271,7 +275,7 @@ def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Itera
     else:
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
         size = int(static) if static else min(sizes)
-        yield finding("TPU214", where, asked=pipeline.batch, got=size)
+        yield finding("TPU214", where, got=size, **facts)
 
 
 def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
