@@ -136,6 +136,7 @@ MIXED = "dataset.shuffle(NUM_TRAIN)"
             ".shuffle(512, reshuffle_each_iteration=False)",
             "no longer shuffles again in each epoch",
         ),
+        ("plateau", ".repeat()", "", "ends after 8 batches of 64, and was without end"),
         ("plateau", ', name="scores"', "", "scores/bias, scores/kernel became dense/bias"),
         ("digits", RATE, "0.01", "global step 5000 moves the weights 32 times"),
         ("digits", RATE, "0.1", "global step 10 moves the weights 10 times"),
@@ -149,6 +150,25 @@ MIXED = "dataset.shuffle(NUM_TRAIN)"
         ("photographs", MIXED, "dataset", "no longer shuffles"),
         ("photographs", MIXED, "dataset.shuffle(16)", "shuffles less than before"),
         ("photographs", FLIP, "", "was augmentation taken out"),
+        ("photographs", ", num_parallel_calls=4", "", "no longer has a map that works on several"),
+        (
+            "photographs",
+            "inputs, momentum=0.9, ",
+            "inputs, ",
+            "the new value of block_1_bn/moving_mean",
+        ),
+        (
+            "photographs",
+            '"classes": tf.argmax(logits, axis=1), ',
+            "",
+            "prediction classes is missing",
+        ),
+        (
+            "films",
+            "width], regularizer=regularise)\n        user",
+            "width])\n        user",
+            "In training the loss is",
+        ),
     ],
 )
 def test_a_cure_that_takes_a_feature_away_is_no_cure(name, old, new, told):
