@@ -248,7 +248,7 @@ def convert(rows_csv, to_example, output, shards=4):
         ),
         Mutant(r'"\t".join', "lambda pair: pair[0]", "the row, a tab and the reason"),
         Mutant("ReadFromText(rows_csv)", "ReadFromText(rows_csv, skip_header_lines=1)", "twice"),
-        Mutant("made.examples |", "made.examples | beam.Distinct() |", "each row with an example"),
+        Mutant("made.examples |", "made.examples | beam.Distinct() |", "for each good row"),
         Mutant("lines | beam.io", "lines | beam.Distinct() | beam.io", "one bad row twice"),
         Mutant(
             "WriteToTFRecord(",
@@ -281,7 +281,7 @@ def convert(rows_csv, to_example, output, shards=4):
             _5B.replace('.with_outputs("rejects", main="examples")', "")
             .replace("made.examples", "made")
             .replace("made.rejects", "made"),
-            "has one output, the examples: what bears the tag is dropped",
+            "has one output, the examples: results with a tag are dropped",
         ),
         # Only the good ones
         Wrong(
@@ -413,7 +413,7 @@ def parse(record):
         # Augments while it parses
         Wrong(
             _5C.replace("resize(image,", "resize(tf.image.random_flip_left_right(image),"),
-            "another picture each time",
+            "a different picture each time",
         ),
         # FixedLenFeature of int32
         Wrong(_5C.replace("tf.int64", "tf.int32"), "TypeError: Value passed to parameter"),

@@ -75,7 +75,7 @@ def stored_bytes(shape, order, item=4):
     placed[1] = -(-placed[1] // 8) * 8
     return item * math.prod(placed)
 """,
-            "yours looks up where axis 0 stands",
+            "your function looks for axis 0",
         ),
         # By the size of the axis, not by its number
         Wrong(
@@ -169,7 +169,7 @@ def inference_fast(images):
             ).replace(
                 "return v1.layers.dense(x, 5)", "return tf.cast(v1.layers.dense(x, 5), tf.float32)"
             ),
-            "is the next one, and its variables stay float",
+            "variables stay float32",
         ),
         # Bfloat16_scope: not float32
         Wrong(
@@ -177,7 +177,7 @@ def inference_fast(images):
                 '    x = tf.nn.space_to_depth(images, 4)\n    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n    x = v1.layers.max_pooling2d(x, 2, 2)\n    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n',
                 '    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n    with v1.tpu.bfloat16_scope():\n        x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n        x = v1.layers.max_pooling2d(x, 2, 2)\n        x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n    x = tf.cast(x, tf.float32)\n',
             ),
-            "is the next one, and its variables stay float",
+            "variables stay float32",
         ),
         # Logits in bfloat16
         Wrong(
@@ -224,12 +224,12 @@ def inference_fast(images):
             "next_change = {**next_change, 1: 'D'}", "What does the compiler do to a batch of 16"
         ),
         Wrong("next_change = {**next_change, 1: 'E'}", "one of the changes still helps"),
-        Wrong("next_change = {**next_change, 2: 'A'}", "raises the images/s 2.3 times"),
+        Wrong("next_change = {**next_change, 2: 'A'}", "multiplies the images/s by 2.3"),
         Wrong("next_change = {**next_change, 2: 'B'}", "most bytes belong to weights"),
-        Wrong("next_change = {**next_change, 3: 'A'}", "raises the images/s 1.01 times"),
+        Wrong("next_change = {**next_change, 3: 'A'}", "multiplies the images/s by only 1.01"),
         Wrong("next_change = {**next_change, 3: 'E'}", "seven eighths of the estimate"),
         # By the bound, which falls
-        Wrong("next_change = {**next_change, 4: 'B'}", "the estimate stays"),
+        Wrong("next_change = {**next_change, 4: 'B'}", "stays the same"),
         Wrong("next_change = {**next_change, 4: 'C'}", "Does the step wait for the larger one"),
         Wrong("next_change = {**next_change, 4: 'D'}", "a fifth of the estimate"),
         Right("next_change = dict(zip((1, 2, 3, 4), 'ACDE', strict=True))"),
@@ -276,7 +276,7 @@ def squared_distances(points, centres):
 def squared_distances(points, centres):
     return by_product(points - 101, centres)
 """,
-            "Point 0 is",
+            "from point 0 to centre 0",
         ),
         # Rounded first
         Wrong(
@@ -285,7 +285,7 @@ def squared_distances(points, centres):
     apart = tf.cast(points, tf.bfloat16)[:, None] - tf.cast(centres, tf.bfloat16)
     return tf.cast(tf.reduce_sum(apart**2, 2), tf.float32)
 """,
-            "Point 0 is",
+            "from point 0 to centre 0",
         ),
         # The root of it
         Wrong(

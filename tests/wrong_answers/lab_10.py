@@ -137,6 +137,14 @@ def network(size, classes):
         Mutant("return keras.Model(pixels, ", "return (", "should return a Keras model"),
         # Other filters
         Mutant("(32, 64, 128, 256)", "(16, 128, 128, 256)", "The shapes of the trained weights"),
+        Mutant(
+            "momentum=0.97", "momentum=0.99", "How far the averages of batch normalisation move"
+        ),
+        Mutant(", use_bias=False", "", "The shapes of the trained weights"),
+        Mutant('padding="same"', 'padding="valid"', "Computed output size would be zero"),
+        Mutant("GlobalAveragePooling2D", "GlobalMaxPooling2D", "The logits in inference"),
+        Mutant("if filters > 32:", "if filters > 16:", "The logits in inference"),
+        Mutant(', dtype="float32")(net)', ")(net)", "logits should be float32"),
     ],
     "10b": [
         # In other words
@@ -202,7 +210,17 @@ class Momentum(keras.optimizers.Optimizer):
         # An instance
         Wrong(
             "Momentum = keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True)",
-            "should be a class of Keras's optimizers",
+            "should be a subclass of a Keras optimizer",
+        ),
+        Mutant(
+            "variable - rate * (self.momentum * memory + gradient)",
+            "variable - rate * memory",
+            "How far the variables move",
+        ),
+        Mutant(
+            "self.momentum * memory + gradient)\n        self.assign(variable",
+            "self.momentum * memory - rate * gradient)\n        self.assign(variable",
+            "How far the variables move",
         ),
     ],
     "10c": [
@@ -280,6 +298,8 @@ def over_cores(devices, build):
         ),
         # Always eight
         Mutant("devices=devices", "devices=keras.distribution.list_devices()", "With 2 devices"),
+        Mutant("    return build()", "    build()", "should return the model that build() made"),
+        Mutant("DataParallel(devices=devices)", "DataParallel()", "each device gets [2, 3]"),
     ],
     "10d": [
         # np.pad
@@ -328,7 +348,7 @@ def filled(images, labels, size):
     rows = np.arange(-(-len(images) // size) * size) % len(images)
     return images[rows], labels[rows], np.full(len(rows), len(images) / len(rows), np.float32)
 """,
-            "each of the 60 examples counts once",
+            "the 60 examples should have weight 1",
         ),
         # Only two
         Mutant(

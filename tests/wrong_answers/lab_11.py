@@ -287,6 +287,17 @@ def data_parallel(step, mesh, state):
 """,
             "should return the jitted step",
         ),
+        Mutant("        donate_argnums=0,\n", "", "The state is not donated"),
+        Mutant(
+            "in_shardings=(state, examples, examples)",
+            "in_shardings=(state, examples, everywhere)",
+            "each device should get its share of the examples",
+        ),
+        Mutant(
+            "out_shardings=(state, everywhere)",
+            "out_shardings=(everywhere, everywhere)",
+            "should be split as `state` says",
+        ),
     ],
     "11d": [
         # The first axis that fits
@@ -446,13 +457,13 @@ def train(step, state, batch_at, last, every, folder):
     manager.close()
     return state, losses
 """,
-            "and started again. The numbers of the batches",
+            "killed before batch 5, with checkpoint 3 complete",
         ),
         # Resumed with the first weights
         Mutant(
             "state = manager.restore(start, args=ocp.args.StandardRestore(state))",
             "manager.restore(start, args=ocp.args.StandardRestore(state))",
-            "The state after it, as without a kill",
+            "which should be as without a kill",
         ),
         # Only the weights
         Mutant(
@@ -470,6 +481,13 @@ def train(step, state, batch_at, last, every, folder):
             "return state, list(losses.values())",
             "should return the losses as a dict",
         ),
+        Mutant(
+            "        manager.save(number + 1,",
+            "        manager.save(number,",
+            "The newest checkpoint after this job",
+        ),
+        Mutant(" or number + 1 == last", "", "The newest checkpoint after this job"),
+        Mutant("range(start, last)", "range(start + 1, last)", "The numbers of the batches"),
     ],
     "11f": [
         # Without the automatic sum
@@ -530,7 +548,7 @@ gradients = jax.tree.map(lambda g: g / 8, gradients)
 loss = jax.lax.pmean(loss, "cores")
 """
             ),
-            "On 1 cores, slope moves by 0.125 times the gradient",
+            "On 1 core, slope moves by 0.125 times the gradient",
         ),
         # Sums in the place of means
         Wrong(
@@ -586,6 +604,6 @@ loss = jax.lax.psum(loss, "cores")
             "On 2 cores, the loss is",
         ),
         # The rest of the program thrown away
-        Wrong("%%writefile mira.py\nprint(1)\n", "has no make_step any more"),
+        Wrong("%%writefile mira.py\nprint(1)\n", "no longer has make_step"),
     ],
 }

@@ -60,8 +60,9 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
         # Of shuffled batches the last, smaller one may come first.
         largest = max(batches, key=lambda batch: batch[0].size)
         shapes = [list(array.shape) for array in largest]
-        yield f"In {run}, a batch: images [B, 8, 8] and labels [B] with B from batch_size", shapes
-        yield f"In {run}, the types, float32 and int32", [array.dtype.name for array in batches[0]]
+        label = f"In {run}, the shapes of a batch: images [B, 8, 8] and labels [B] with B from batch_size"
+        yield label, shapes
+        yield f"In {run}, the types of a batch", [array.dtype.name for array in batches[0]]
         images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
         plain = np.ptp(images[:, 1:].reshape(len(images), -1), axis=1).max() < 1e-3
         why = "The images are not those that make_input_fn was called with."

@@ -55,36 +55,34 @@ def _write_pictures(folder: str) -> None:
     "5a",
     hints=(
         "What is the same for all rows, and comes from a file? Read it in setup.",
-        "enumerate can start at 1. What should happen before make_example, if the label has no number?",
-        "Which lines does `except RejectError` guard? What does process yield then, under which tag?",
+        "enumerate can start at 1. If the label has no number, what should happen before make_example is called?",
+        "Which lines does `except RejectError` guard? What does process yield after such an error, and under which tag?",
     ),
-    why="A reject is data and goes out under its tag; any other exception is a bug and ends the job.",
+    why="A reject is data, so it goes out under its tag. Any exception other than RejectError is a bug, and ends the job.",
     slips=(
         Slip(
             "read_text().splitlines()",
             "read_text().split()",
-            "A class name may hold spaces, as in `oxeye daisy`. Yours makes a class of each word, and all later "
-            "numbers move.",
+            "A class name may hold spaces, as in `oxeye daisy`. Your code makes a class of each word, so all later "
+            "numbers are wrong.",
         ),
         Slip(
             "make_example(data, path,",
             "make_example(data, path.lower(),",
-            "The file's name should stay as the list has it: in a bucket, small and capital letters are "
-            "different names.",
+            "The file's name should stay as it is in the list: a bucket distinguishes small and capital letters.",
         ),
         Slip(
             "read_row(line,",
             "read_row(line.lower(),",
-            "The row should be read as it stands: in a bucket, and in labels, small and capital letters are "
-            "different names.",
+            "The row should be read as it is: buckets and labels distinguish small and capital letters.",
         ),
     ),
 )
 def dofn(ToExample: type) -> Cases:
     """An example or a reject for each row; the table of labels is made once."""
     early = (
-        "__init__ reads the labels file. It runs where the pipeline is built; the workers, which may be other "
-        "machines, get a pickled copy. Read it in setup."
+        "__init__ reads the labels file, but it runs where the pipeline is built. The workers, which may be other "
+        "machines, get a pickled copy of the object. Read the file in setup."
     )
     again = "process reads the labels file again for every row: read it once, in setup."
     with tempfile.TemporaryDirectory() as folder:
@@ -105,12 +103,14 @@ def dofn(ToExample: type) -> Cases:
             outputs = _outputs(to_example, "b.jpg,Rosa")
         became = ", ".join(map(str, outputs)) if isinstance(outputs, list) else outputs
         message = (
-            f"A bug in make_example, an exception other than RejectError, becomes {became}: a whole data set could become "
-            "rejects without an error. Catch RejectError only. (Do you catch the KeyError of an unknown label? Then let "
-            "nothing but the look-up stand in that try block.)"
+            f"A bug in make_example (an exception other than RejectError) becomes {became}: a whole data set could become "
+            "rejects without an error. Catch only RejectError. (If you catch the KeyError of an unknown label, put nothing "
+            "but the look-up into that try block.)"
         )
         expect(str(outputs).startswith(type(bug).__name__), message)
-    return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip
+    return (
+        "Every row becomes an example or a reject, and each worker makes the table of labels once."
+    )
 
 
 class _Bug(KeyError, ValueError, TypeError, RuntimeError):
@@ -157,7 +157,7 @@ def _summary(output: Any, line: str) -> Any:
     "5b",
     hints=(
         "A pipeline is a context manager: it runs where its with block ends. "
-        "What does `pipeline | transform` give, and to what is the next transform joined?",
+        "What does `pipeline | transform` give, and what do you join the next transform to?",
         "help(beam.ParDo.with_outputs): how do you name the main output, and how do you get one output of several?",
         "help(beam.io.WriteToTFRecord): file_name_suffix, num_shards. help(beam.io.WriteToText): which "
         "shard_name_template gives a file of exactly the name that you state?",
@@ -232,8 +232,8 @@ def _outputs_asked_for() -> Iterator[None]:
             if asked or not any(made):
                 raise
             message = (
-                "beam.ParDo(to_example) has one output, the examples: what bears the tag is dropped, and nothing says "
-                "so. with_outputs asks for the other one, too."
+                "beam.ParDo(to_example) has one output, the examples: results with a tag are dropped without a message. "
+                "with_outputs gives you the other output, too."
             )
             then = str(error) if isinstance(error, Wrong) else reason(error)
             raise Wrong(f"{message}\nThen: {then}") from None
@@ -270,13 +270,13 @@ def _expect_records(output: Path, shards: int, examples: list[bytes]) -> None:
     except tf.errors.DataLossError as error:
         message = f"tf.data.TFRecordDataset cannot read the files of examples. {reason(error)}"
         raise Wrong(
-            f"{message.split(' [Op:')[0]}. WriteToTFRecord, without compression, writes what it reads."
+            f"{message.split(' [Op:')[0]}. WriteToTFRecord without compression writes files that it can read."
         ) from None
     expect(bool(records), "No example was written: does ParDo run the DoFn `to_example`?")
     odd = [record for record in records if record not in examples]
     message = f"A record is not one of the examples that the DoFn yields, but {show(odd[:1])}."
     expect(not odd, message)
-    label = "The number of examples that were written for each row with an example (the list has one row twice)"
+    label = "The number of examples written for each good row (the list has one row twice)"
     counts = {row: records.count(row) for row in examples}
     same(list(counts.values()), [examples.count(row) for row in counts], label)
 
@@ -301,12 +301,12 @@ def _expect_rejects(output: Path, lines: list[str]) -> None:
     hints=(
         "FixedLenFeature states the shape and type of a feature; integers are int64 in a record.",
         "channels=3 fixes the last axis; tf.image.resize fixes the other two and returns float32.",
-        "Which types does the TODO ask for, and from which number do its classes count?",
+        "Which types does the TODO ask for, and from which number does it count classes?",
         "What does parse_single_example do with a record that lacks a feature? FixedLenFeature has an argument for "
-        "that. Which class would label 0 become, and what does the loss make of it?",
+        "that. Which class would label 0 become, and does the loss accept that class?",
     ),
-    why="Every picture has the same shape and type, so all batches have one shape. A missing label is read as 0, too; "
-    "class -1 would make the loss NaN on a TPU, and NaN times a weight of 0 is NaN.",
+    why="Every picture has the same shape and type, so all batches have the same shape. A missing label is read as 0, "
+    "and label 0 becomes class 0 with weight 0: class -1 would make the loss NaN on a TPU, and NaN times 0 is NaN.",
     slips=(
         Slip(
             "[SIZE, SIZE])",
@@ -350,7 +350,7 @@ def reading(parse: Callable) -> Cases:
         yield f"{where}, the type of the class", spec[1].dtype.name
         yield f"{where}, the weight's type and static shape", [spec[2].dtype.name, spec[2].shape]
         (image, number, _), *others = dataset.repeat(16).as_numpy_iterator()
-        message = "The same record gives another picture each time: random views belong in the transform for training."
+        message = "The same record gives a different picture each time: random crops and flips belong in the transform for training."
         expect(all(np.array_equal(other, image) for other, *_ in others), message)
         yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
         square = f"the whole of it squeezed into {side} x {side}, as red, green, blue (0 to 1)"
@@ -364,12 +364,12 @@ def reading(parse: Callable) -> Cases:
     for label, words in ((0, "with the label 0"), (None, "without image/class/label")):
         number, weight = _class_and_weight(parse, label)
         message = (
-            f"A record {words} becomes class {number}, which the loss does not know: on a TPU its loss is NaN, and NaN "
-            "times a weight of 0 is NaN. Give it a class that there is."
+            f"A record {words} becomes class {number}, which the loss cannot use: on a TPU its loss is NaN, and NaN "
+            "times a weight of 0 is NaN. Give it a class that exists."
         )
         expect(0 <= number < 5, message)  # the kinds of flowers
         yield f"The weight of a record {words}", weight
-    return "The pictures have one static shape, the classes count from 0, and what has no class does not count."
+    return "All pictures have the same static shape, classes count from 0, and pictures without a class do not count."
 
 
 def _record(label: int | None) -> bytes:
@@ -389,8 +389,8 @@ def _record(label: int | None) -> bytes:
 def _class_and_weight(parse: Callable, label: int | None) -> list[float]:
     """What `parse` makes of such a record, besides the picture."""
     lacking = (
-        "A record without image/class/label ends the job: FixedLenFeature raises an error for a feature that is not "
-        "there, unless it has a default_value."
+        "A record without image/class/label ends the job: FixedLenFeature raises an error for a missing feature, "
+        "unless it has a default_value."
     )
     records = tf.data.Dataset.from_tensors(_record(label)).map(parse)
     with as_wrong(
@@ -420,10 +420,11 @@ _SMALLEST = 10  # MB, of rule C
     "5d",
     hints=(
         "For each set: how many files does each of the three rules ask for? Can all of them be met?",
-        "If 3 GB are split into files of 100 MB, how many of 32 hosts have a file?",
-        "If each of 128 hosts gets two files of 2 GB, how large are they? Which part of rule B is still possible?",
+        "If 3 GB are split into files of 100 MB, how many of 32 hosts get a file?",
+        "If 2 GB are split into two files for each of 128 hosts, how large is a file? Which part of rule B is still "
+        "possible?",
     ),
-    why="Equal shares for all hosts come first. Then a file should be large enough that opening it costs little.",
+    why="All hosts get equally many files, and each file is large enough that opening it costs little.",
 )
 def deciding(decisions: dict) -> str:
     """A number of files that the hosts can share, of a size that is worth opening, and the rule behind it."""
@@ -441,6 +442,6 @@ def deciding(decisions: dict) -> str:
         expect(not possible or files >= 2 * hosts, message)
         if "A" in rules and not 100 <= megabytes / files <= 200:
             raise Wrong(f"{size}: files of 100 to 200 MB are possible here.")
-        message = f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets it?"
+        message = f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets the number?"
         expect(str(letter).strip().upper() in list(rules), message)
     return "Each host has the same number of files, and each file is large enough to read fast."

@@ -21,8 +21,8 @@ FLOP = 0.1e9  # for each image and training step, at least
 @todo(
     "8a",
     hints=(
-        "order[0] is the number of an axis, not a place: which entry of shape does it name?",
-        "What is the smallest multiple of 128 that is not below n? Only two axes are padded.",
+        "order[0] is the number of an axis: which entry of shape belongs to that axis?",
+        "What is the smallest multiple of 128 that is at least n? Only two axes are padded.",
         "The result is the number of stored elements times the bytes of each.",
     ),
     why="Only the two innermost axes are padded to tiles; the compiler's order says which axes these are.",
@@ -32,36 +32,36 @@ FLOP = 0.1e9  # for each image and training step, at least
         Slip(
             "padded[order[1]] / 8) * 8",
             "padded[order[1]])",
-            "Yours pads only the innermost axis; the next one, "
+            "Your function pads only the innermost axis, but the next one, "
             "order[1], is padded to a multiple of 8.",
         ),
         Slip(
             "padded = list(shape)",
             "padded = list(shape); order = (*order[1::-1], *order[2:])",
             "8 and 128 are swapped: "
-            "order[0] is padded to a multiple of 128, order[1] to a multiple of 8.",
+            "order[0] is padded to a multiple of 128, and order[1] to a multiple of 8.",
         ),
         Slip(
             "padded = list(shape)",
             "padded = list(shape); order = order[::-1]",
             "The innermost axis is order[0], and "
-            "order[1] is next to it; yours reads `order` from its end.",
+            "order[1] is next to it, but your function reads `order` from its end.",
         ),
         Slip(
             "padded = list(shape)",
             "padded = list(shape); order = (-1, -2)",
-            "Yours pads the last two axes of the shape instead of those that `order` names.",
+            "Your function pads the last two axes of the shape instead of those that `order` names.",
         ),
         Slip(
             "padded = list(shape)",
             "padded = list(shape); order = (order.index(0), order.index(1))",
             "order[0] is the "
-            "number of the innermost axis; yours looks up where axis 0 stands in `order`.",
+            "number of the innermost axis, but your function looks for axis 0 in `order`.",
         ),
         Slip(
             "math.ceil(padded[order[0]] / 128)",
             "(padded[order[0]] // 128 + 1)",
-            "An array [16, 256] fills its tiles already and needs no padding; yours adds some.",
+            "An array [16, 256] already fills its tiles and needs no padding, but your function adds some.",
         ),
     ),
 )
@@ -75,9 +75,9 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
-        label = f"{list(shape)}, {item} bytes per element, with order {order} is stored as {layout}"
+        label = f"The bytes of {list(shape)}, {item} per element, which order {order} stores as {layout}"
         yield label, stored_bytes(shape, order, item)
-    return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
+    return "Your function pads the right axes: the innermost to a multiple of 128, and the next one to a multiple of 8."
 
 
 def _images() -> np.ndarray:
@@ -89,7 +89,7 @@ def _images() -> np.ndarray:
     hints=(
         "Begin with tf.nn.space_to_depth(images, 4): everything after it works on a sixteenth of the positions.",
         "Use few filters where there are many positions, and more filters after a pooling layer.",
-        "If it is too slow, look at the most expensive lines of judged(inference_fast, SIDE); if the FLOP are too few, "
+        "If it is too slow, look at the most expensive lines of judged(inference_fast, SIDE). If it has too few FLOPs, "
         "add filters in late layers.",
     ),
     why="Positions cost more than filters, so reduce the number of positions first.",
@@ -107,8 +107,8 @@ def fast(inference_fast: Callable) -> str:
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
         expect(
             kinds == {tf.float32},
-            "This rung needs float32 variables and convolutions: bfloat16 is the next one, and its variables stay "
-            "float32.",
+            "Here, variables and convolutions should be float32: the next section changes to bfloat16, and even there, "
+            "variables stay float32.",
         )
         _expect_all_positions(result)
     try:
@@ -119,23 +119,23 @@ def fast(inference_fast: Callable) -> str:
         larger = count
     expect(
         count == larger,
-        f"Your head has a weight for each position: there are {count:,} weights, and more for larger images. Pool over "
+        f"The head of your network has a weight for each position: there are {count:,} weights, and more for larger images. Pool over "
         "all positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
     )
     cost = _cost(inference_fast)
     rate, flop = cost["estimated_rate"].value * 8, cost["flops"].value / 128
     expect(
         flop >= FLOP,
-        f"About {rate:,.0f} images/s, but an image takes {flop / 1e9:.3f} GFLOP and should take at least "
+        f"Your network trains about {rate:,.0f} images/s, but an image takes {flop / 1e9:.3f} GFLOP and should take at least "
         f"{FLOP / 1e9}. Add filters where there are few positions.",
     )
     expect(
         rate >= RATE,
-        f"About {rate:,.0f} images/s: a step takes {1e3 * cost['estimated_seconds'].value:.1f} ms as the compiler "
-        f"estimates it, and at least {1e3 * cost['step_seconds'].value:.1f} ms for {cost['bytes'].value / 1e9:.2f} GB "
+        f"About {rate:,.0f} images/s are too few: the compiler estimates {1e3 * cost['estimated_seconds'].value:.1f} ms "
+        f"for a step, which takes at least {1e3 * cost['step_seconds'].value:.1f} ms for {cost['bytes'].value / 1e9:.2f} GB "
         f"and {cost['flops'].value / 1e9:.0f} GFLOP. Reduce the positions earlier.",
     )
-    return f"About {rate:,.0f} images/s as the compiler estimates it, with {flop / 1e9:.2f} GFLOP for each."
+    return f"The compiler estimates about {rate:,.0f} images/s, with {flop / 1e9:.2f} GFLOP for each image."
 
 
 def _logits(inference: Callable, side: int) -> tf.Tensor:
@@ -165,7 +165,7 @@ def _expect_all_positions(result: tf.Tensor) -> None:
             others[:, row : row + 40, column : column + 40] = images[::-1, :40, :40]
             expect(
                 not np.allclose(before, session.run(result, {"images:0": others}), atol=1e-7),
-                "The logits do not depend on all positions of the images: part of them is cut off.",
+                "The logits do not depend on all positions of the images: a part of each image is cut off.",
             )
 
 
@@ -218,7 +218,7 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
     hints=(
         "Which of the three times is the largest, and is it near another one?",
         "Where arithmetic or memory is near the estimate: which change makes that part smaller for each image?",
-        "Where do the bytes come from: padding, weights with their gradients and slots, or activations?",
+        "Where do the bytes come from: padding, weights with their gradients, or activations?",
     ),
     why="A change helps only if it reduces what takes the time, and the estimate says whether that is arithmetic, "
     "memory, or neither.",
@@ -227,30 +227,31 @@ def next_change(next_change: Any) -> str:
     """Four steps; the factors are those of estimated images/s on a v2-8 (tests/benchmarks/lab_08.py, 2026-11-27)."""
     clues = {
         "1": "The layers compute in bfloat16, and the head is pooled. What does the compiler do to a batch of 16?",
-        "1 E": "The estimate is far above both, but one of the changes still helps. What does the compiler do to a "
+        "1 E": "The estimate is far above both times, but one of the changes still helps. What does the compiler do to a "
         "batch of 16?",
         "2": "Memory is near the estimate. Which bytes are these: pictures, activations, or weights?",
-        "2 A": "That raises the images/s 2.3 times, as a step reads the weights once. Another change raises them 17 "
-        "times.",
+        "2 A": "That multiplies the images/s by 2.3, since a step reads the weights only once. A different change "
+        "multiplies them by 17.",
         "2 B": "That changes nothing: most bytes belong to weights, which stay float32.",
         "2 D": "Memory takes four times as long as the arithmetic.",
         "2 E": "Memory takes three quarters of the estimate, so most of the time goes there.",
         "3": "Which of the two is near the estimate, arithmetic or memory?",
-        "3 A": "That raises the images/s 1.01 times: four times the pictures have four times the FLOP.",
+        "3 A": "That multiplies the images/s by only 1.01: four times the pictures need four times the FLOPs.",
         "3 E": "Arithmetic takes seven eighths of the estimate, so it is the limit.",
         "4": "Compare both parts with the estimate. Does the step wait for the larger one?",
-        "4 A": "That raises the images/s 1.01 times: from 128 on nothing is padded, and the weights are few.",
-        "4 B": "That moves a third fewer bytes, so the bound falls. But the estimate stays, which is four times as "
-        "long as the bound.",
+        "4 A": "That multiplies the images/s by only 1.01: from 128 images on nothing is padded, and there are few "
+        "weights.",
+        "4 B": "That moves a third fewer bytes, so the bound falls. But the estimate, which is four times as long as "
+        "the bound, stays the same.",
         "4 D": "Arithmetic takes a fifth of the estimate, and memory no more than a quarter.",
     }
     right = {1: "A", 2: "C", 3: "D", 4: "E"}
     expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCDE", clues)
     return (
-        "The estimated images/s rise 2.9 times in step 1 and 17 times in step 2. In step 3 arithmetic takes the time. "
-        "In step 4 neither part does: with 32 filters most of the matrix unit is idle, so fewer positions with more "
-        "filters would help. In the v6e's column, step 3 would be E: there arithmetic takes less than half of the "
-        "estimate."
+        "The changes multiply the estimated images/s by 2.9 in step 1 and by 17 in step 2. In step 3, arithmetic takes "
+        "most of the time. In step 4, neither arithmetic nor memory does: with 32 filters most of the matrix unit is "
+        "idle, so fewer positions with more filters would help. In the v6e's column, the answer to step 3 would be E, "
+        "because arithmetic takes less than half of the estimate there."
     )
 
 
@@ -264,7 +265,7 @@ _FAR = 0.01  # of a squared distance: float32 has about 0.1 % left where 160,000
         "Which numbers are small: the points, the centres, or their differences?",
         "What shape has points[:, None] - centres, and over which axis do you add its squares?",
     ),
-    why="The difference is small before anything is rounded, and a sum outside of a matmul is float32.",
+    why="The difference is small before anything is rounded, and a sum outside of a matmul is computed in float32.",
 )
 def squared(squared_distances: Callable) -> str:
     """The distances of float32, and a first loss that a TPU's matmuls leave as it is."""
@@ -279,7 +280,8 @@ def squared(squared_distances: Callable) -> str:
     expect(not rooted, "These are distances: leave the root out, since the model takes squares.")
     expect(
         np.allclose(found, wanted, rtol=_FAR),
-        f"Point 0 is {wanted[0, 0]:.3f} from centre 0 (squared), and yours says {float(found[0, 0]):.3f}, on a CPU.",
+        f"On a CPU, the squared distance from point 0 to centre 0 should be {wanted[0, 0]:.3f}; yours is "
+        f"{float(found[0, 0]):.3f}.",
     )
     lab = sources.solved(8)
     numerics = lab.rounded(lab.nearest(squared_distances), lab.sgd, steps=2).numerics
@@ -288,7 +290,7 @@ def squared(squared_distances: Callable) -> str:
     exact, on_tpu = numerics.losses[0], numerics.tpu_losses[0]
     expect(
         abs(on_tpu - exact) <= _APART * abs(exact),
-        f"With a TPU's matmuls the first loss is {on_tpu:.4g}, and {exact:.4g} in float32. There is still a matmul of "
+        f"With a TPU's matmuls the first loss is {on_tpu:.4g}, but {exact:.4g} in float32. There is still a matmul of "
         "large numbers: subtract before you multiply.",
     )
     return f"The first loss is {exact:.4g} in float32 and {on_tpu:.4g} with a TPU's matmuls."

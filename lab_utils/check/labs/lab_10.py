@@ -16,6 +16,7 @@ from lab_utils.check.programs import written
 from lab_utils.check.sources import read_edited
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, failure, returns, same, several
+from lab_utils.common.figures import counted
 
 _CLASSES = 4
 
@@ -30,7 +31,7 @@ def _keras() -> Any:
 
     if keras.config.backend() != "jax":
         raise CannotCheck(
-            f"Keras has started with the backend {keras.config.backend()}, and this needs jax. {AGAIN}"
+            f"Keras has started with the backend {keras.config.backend()}, but this check needs jax. {AGAIN}"
         )
     return keras
 
@@ -58,23 +59,11 @@ def _drawn(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 @todo(
     "10a",
     hints=(
-        "A loop over the four numbers of filters makes the stages. In which of them is there no pooling?",
-        "Which default of keras.layers.BatchNormalization differs from 0.97? Which one of Conv2D adds a bias?",
+        "A loop over the four numbers of filters makes the stages. Which stage has no pooling?",
+        "Which default of keras.layers.BatchNormalization differs from 0.97? Which default of Conv2D adds a bias?",
         "Which layer takes the mean over height and width? keras.Model(inputs, outputs) makes the model.",
     ),
-    why="The same layers in the same order, with the same settings: then weights carry over one by one.",
-    slips=(
-        Slip(
-            "momentum=0.97",
-            "momentum=0.99",
-            "The averages of batch normalisation move by another share",
-        ),
-        Slip(", use_bias=False", "", "The shapes of the trained weights"),
-        Slip('padding="same"', 'padding="valid"', "logits"),
-        Slip("GlobalAveragePooling2D", "GlobalMaxPooling2D", "The logits in inference"),
-        Slip("if filters > 32:", "if filters > 16:", "The logits in inference"),
-        Slip(', dtype="float32")(net)', ")(net)", "logits should be float32"),
-    ),
+    why="With the same layers, in the same order and with the same settings, weights carry over one by one.",
 )
 def same_network(network: Callable) -> Cases:
     """Weights in order, outputs from given weights, averages after a step in training."""
@@ -105,7 +94,7 @@ def same_network(network: Callable) -> Cases:
         ]
         expect(any(moved), "Nothing updates the averages of batch normalisation in training.")
         yield (
-            "The averages of batch normalisation move by another share, or of other arrays: how far, in order",
+            "How far the averages of batch normalisation move in a step of training, in order",
             moved,
             2e-3,
         )
@@ -113,7 +102,7 @@ def same_network(network: Callable) -> Cases:
         kind = network(64, _CLASSES).outputs[0].dtype
         message = f"With the policy mixed_bfloat16, the logits should be float32, for the loss; yours are {kind}."
         expect(kind == "float32", message)
-    return "The network has the weights of the Estimator's, in their order, and computes the same."
+    return "The network has the weights of the Estimator's model in the same order, and gives the same logits."
 
 
 _SLOPES = ([2.0, -1.0, 0.5], [0.25], [1.0, 1.0, 3.0], [-2.0], [-0.5, 0.2, 0.1], [4.0])
@@ -124,23 +113,11 @@ _FAR = "How far the variables move"
 @todo(
     "10b",
     hints=(
-        "Two assignments: which of the two variables has to come first?",
+        "You need two assignments: which of the two variables has to come first?",
         "The second line uses the new m. Does your code read it again after the first assignment?",
-        "Compute with the variables themselves, as with arrays: no float(), no NumPy.",
+        "Compute with the variables themselves, as with arrays, without float() and NumPy.",
     ),
-    why="TensorFlow multiplies by the rate of the present step; Keras's m holds old gradients times old rates.",
-    slips=(
-        Slip(
-            "variable - rate * (self.momentum * memory + gradient)",
-            "variable - rate * memory",
-            _FAR,
-        ),
-        Slip(
-            "self.momentum * memory + gradient)\n        self.assign(variable",
-            "self.momentum * memory - rate * gradient)\n        self.assign(variable",
-            _FAR,
-        ),
-    ),
+    why="TensorFlow multiplies by the rate of the present step, but Keras's m holds old gradients times old rates.",
     names=("Momentum",),
 )
 def same_momentum(optimizer: type) -> Cases:
@@ -149,7 +126,9 @@ def same_momentum(optimizer: type) -> Cases:
         import jax
 
         kind = isinstance(optimizer, type) and issubclass(optimizer, keras.optimizers.Optimizer)
-        expect(kind, f"Momentum should be a class of Keras's optimizers; yours is {a(optimizer)}.")
+        expect(
+            kind, f"Momentum should be a subclass of a Keras optimizer; yours is {a(optimizer)}."
+        )
 
         class Falling(keras.optimizers.schedules.LearningRateSchedule):
             def __call__(self, step: Any) -> Any:
@@ -171,7 +150,8 @@ def same_momentum(optimizer: type) -> Cases:
         ]
         for number, gradients in enumerate(pairs, start=1):
             made.apply(gradients, weights)
-            label = f"{_FAR} in {number} steps at the rates {_RATES[:number]} (divided by 0.05)"
+            rates = ", ".join(map(str, _RATES[:number]))
+            label = f"{_FAR}, divided by 0.05, in {counted(number, 'step')} with the rates {rates}"
             yield (
                 label,
                 [(np.array(now) - then) / 0.05 for now, then in zip(weights, first, strict=True)],
@@ -184,9 +164,7 @@ def same_momentum(optimizer: type) -> Cases:
         with as_wrong("", message, tracing):
             for gradients in pairs:
                 values, slots = apply(slots, gradients, values)
-        label = (
-            "The variables after these steps in a jitted step, as fit makes them (use self.assign)"
-        )
+        label = "The variables after the same steps under jax.jit, as in fit (use self.assign)"
         yield label, [np.asarray(value) for value in values], 1e-4
     return "The updates are those of MomentumOptimizer, also while the rate falls."
 
@@ -194,15 +172,11 @@ def same_momentum(optimizer: type) -> Cases:
 @todo(
     "10c",
     hints=(
-        "Where do variables lie that were created before the distribution was set?",
-        "DataParallel takes devices=...: only the devices that are given.",
+        "On which device are variables that were created before the distribution was set?",
+        "Give DataParallel only the devices that over_cores gets: see its argument devices.",
         "build takes no argument, and returns the model.",
     ),
-    why="A variable is put on devices when it is created, by the distribution of that moment.",
-    slips=(
-        Slip("    return build()", "    build()", "should return"),
-        Slip("DataParallel(devices=devices)", "DataParallel()", "device"),
-    ),
+    why="When Keras creates a variable, the distribution of that moment decides where it is placed.",
 )
 def batch_over_cores(over_cores: Callable) -> str:
     """The distribution is set when build runs, and afterwards; variables whole, batches split."""
@@ -227,12 +201,12 @@ def batch_over_cores(over_cores: Callable) -> str:
             returns(model, model is built[0][0], "over_cores", "the model that build() made")
             expect(
                 built[0][1] is not None,
-                "When build() ran, no distribution was set: its variables lie on one device.",
+                "When build() ran, no distribution was set, so its variables are on one device.",
             )
             now = keras.distribution.distribution()
             expect(
                 now is not None,
-                "After over_cores no distribution is set: fit would not split the batch.",
+                "After over_cores no distribution is set, so fit would not split the batch.",
             )
             layout = now.get_data_layout((16, 3)).backend_layout
             share = layout.shard_shape((16, 3))
@@ -241,37 +215,35 @@ def batch_over_cores(over_cores: Callable) -> str:
                 share == (16 // count, 3), f"{words}; each should get its share of the examples."
             )
             used = model.weights[0].value.sharding
-            message = (
-                f"With {count} devices, the variables lie on {len(used.device_set)} device(s)."
-            )
+            message = f"With {count} devices, the variables are on {counted(len(used.device_set), 'device')}."
             expect(isinstance(used, NamedSharding) and len(used.device_set) == count, message)
-            message = f"With {count} devices, a device holds {list(used.shard_shape((3, 2)))} of a variable [3, 2]."
+            message = f"With {count} devices, a device holds {list(used.shard_shape((3, 2)))} of a variable [3, 2], but should hold all of it."
             expect(used.shard_shape((3, 2)) == (3, 2), message)
-    return "The variables are whole on each device, and each batch is split."
+    return "Each device holds all variables, and its share of each batch."
 
 
 @todo(
     "10d",
     hints=(
-        "How many examples are missing to the next multiple? What is -60 % 64 in Python?",
-        "Images, labels and weights get the same number of rows. Which weight has what was added?",
+        "How many examples are missing from the last batch? What is -60 % 64 in Python?",
+        "Images, labels and weights get the same number of rows. Which weight do the added rows get?",
     ),
-    why="The cores need whole batches; the weights make the metric count each picture once.",
+    why="The cores need whole batches, and the weights make the metric count each picture once.",
     slips=(
         Slip(
             "missing = -len(images) % size",
             "missing = size - len(images) % size",
-            "64 examples fill 64 rows already",
+            "If the examples already fill whole batches, nothing is missing.",
         ),
         Slip(
             "weights = np.float32(np.arange(len(rows)) < len(images))",
             "weights = np.ones(len(rows), np.float32)",
-            "The sum of the weights",
+            "The added rows should have weight 0, so that they do not count.",
         ),
         Slip(
             "np.float32(np.arange(len(rows)) < len(images))",
             "np.arange(len(rows)) < len(images)",
-            "float32",
+            "A comparison gives booleans, but the weights should be float32.",
         ),
     ),
 )
@@ -285,9 +257,9 @@ def each_once(filled: Callable) -> str:
         returns(answer, several(answer, 3), "filled", "three arrays: images, labels, weights")
         x, y, weights = (np.asarray(part) for part in answer)
         rows = math.ceil(count / size) * size
-        what = f"{count} examples, batches of {size}"
+        what = f"With {count} examples in batches of {size}"
         hint = (
-            f"{count} examples fill {rows} rows already"
+            f"{count} examples already fill {rows} rows"
             if rows == count
             else f"the next multiple is {rows}"
         )
@@ -298,14 +270,17 @@ def each_once(filled: Callable) -> str:
         same(
             kinds, ["uint8", "int32", "float32"], f"{what}: the types of images, labels and weights"
         )
-        message = f"{what}: The sum of the weights is {weights.sum():g}; each of the {count} examples counts once."
+        message = (
+            f"{what}: the {count} examples should have weight 1, and added rows weight 0; the sum of your weights is "
+            f"{weights.sum():g}."
+        )
         expect(weights.sum() == count and set(np.unique(weights)) <= {0, 1}, message)
         real = weights == 1
         expect(
             sorted(y[real]) == list(range(count)),
-            f"{what}: those with weight 1 should be the examples, each once.",
+            f"{what}: the rows with weight 1 should be the examples, each once.",
         )
-        message = f"{what}: a picture no longer stands beside its label."
+        message = f"{what}: a picture and its label are no longer in the same row."
         expect(np.array_equal(x[real], images[y[real]]), message)
     return "The batches are whole, and each picture counts once."
 
@@ -314,11 +289,11 @@ def each_once(filled: Callable) -> str:
     "10e",
     names=("noor.py",),
     hints=(
-        "Print the path of each variable. Does the pattern fit the path from its beginning to its end?",
-        "A pattern is a regular expression; `.` stands for any character, `.*` for any number of them.",
-        "The path of a momentum joins the names by `_`, not by `/`.",
+        "Print the path of each variable. Does the pattern match the path from its beginning to its end?",
+        "A pattern is a regular expression, in which `.` stands for any character, and `.*` for any number of them.",
+        "The path of a momentum joins the names with `_`, not with `/`.",
     ),
-    why="Keras accepts a pattern that matches nothing, and replicates the variable. Look at what a device holds.",
+    why="Keras accepts a pattern that matches nothing, and then replicates the variable, so look at what a device holds.",
 )
 def really_split(program: Any) -> str:
     """What a device holds of kernels and momenta; a step computes what it computes without a distribution."""
@@ -329,7 +304,10 @@ def really_split(program: Any) -> str:
         exec(compile(text, written(text, "noor.py"), "exec"), scope)
     except Exception as error:
         raise Wrong(f"noor.py cannot be read: {failure(error)}") from None
-    expect(callable(scope.get("build")), "noor.py has no build any more: the check calls it.")
+    expect(
+        callable(scope.get("build")),
+        "noor.py no longer has build, the function that the check calls.",
+    )
     with _left_as_it_was() as keras:
         try:
             model = scope["build"](keras.distribution.list_devices()[:DEVICES])
@@ -338,7 +316,7 @@ def really_split(program: Any) -> str:
             # train_on_batch of Keras 3.13, which Colab has, fails under a distribution without weights.
             model.fit(x, x, batch_size=16, verbose=0)
         except Exception as error:
-            raise Wrong(f"build of noor.py fails: {failure(error)}") from None
+            raise Wrong(f"The function build of noor.py fails: {failure(error)}") from None
         _expect_quarters(model)
         share = (
             keras.distribution.distribution()
@@ -347,9 +325,9 @@ def really_split(program: Any) -> str:
         )
         expect(
             share == (32, 64),
-            f"A device gets {list(share)} of a batch [64, 64]: keep the two shares of the batch.",
+            f"A device gets {list(share)} of a batch [64, 64]: the batch should still be split in two.",
         )
-    return "Each core holds a quarter of both kernels and of their momenta."
+    return "Each core holds a quarter of each kernel and of its momenta."
 
 
 def _expect_quarters(model: Any) -> None:

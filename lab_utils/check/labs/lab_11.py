@@ -25,6 +25,7 @@ from lab_utils.check.tools import (
     same,
     several,
 )
+from lab_utils.common.figures import counted
 
 WAYS = ("examples", "inputs", "outputs")
 
@@ -54,16 +55,16 @@ def _part(sharding: Any, shape: tuple[int, ...], what: str) -> tuple[int, ...]:
 @todo(
     "11a",
     hints=(
-        "x has the shape [examples, inputs], w has the shape [inputs, outputs]: at which position is the axis?",
-        "An array that does not have this axis stays whole: an empty PartitionSpec.",
+        "x has the shape [examples, inputs], and w has the shape [inputs, outputs]: at which position is the axis?",
+        "An array that does not have this axis stays whole, with an empty PartitionSpec.",
         "Two of the three ways leave one array whole. In the third, both arrays have the axis.",
     ),
-    why="An axis that both arrays have is one that x @ w sums over: split there, each core has a part of every sum.",
+    why="x @ w sums over the axis that both arrays have. If this axis is split, each core has only a part of every sum.",
     slips=(
         Slip(
             '"inputs": (columns, rows)',
             '"inputs": (columns, whole)',
-            "w also has the axis of inputs, its first: each core needs only the rows that belong to its columns of x.",
+            "The inputs are also the first axis of w: each core needs only the rows that belong to its columns of x.",
         ),
         Slip(
             '"outputs": (whole, columns)',
@@ -86,7 +87,7 @@ def three_ways(layer_shardings: Callable) -> Cases:
             what = f'The sharding of {name} in "{way}"'
             label = f'What each of {DEVICES} devices holds of {name}, which has the shape {list(shape)}, in "{way}"'
             yield label, list(_part(sharding, shape, what))
-    return "Where both arrays have the axis, the cores must add their parts."
+    return "Each way splits the right axes. If both arrays have the axis, the cores must add their parts."
 
 
 _CLASSES = 3
@@ -132,12 +133,12 @@ def _state(random: np.random.Generator) -> dict[str, Any]:
         "Three dicts have the same keys: weights, gradients, momenta. Which of them does each of the two lines need?",
         "Which of the four entries of the state change in a step?",
     ),
-    why="Everything that a step changes comes out of it: so one program can take the state's memory for the new one.",
+    why="A step returns everything that it changes, so the new state can take the memory of the old one.",
     slips=(
         Slip(
             "(g + 0.9 * m)",
             "m",
-            "Without Nesterov: the weight moves by the gradient plus 0.9 times the new momentum.",
+            "That is momentum without Nesterov: the weight should move by rate * (gradient + 0.9 * new momentum).",
         ),
         Slip(
             "0.9 * m + g,", "0.9 * m + 0.1 * g,", "TensorFlow's momentum adds the whole gradient."
@@ -180,10 +181,10 @@ def pure_step(train_step: Callable) -> Cases:
         expect_keys(new[entry], state[entry], f'new["{entry}"]')
         for name in state[entry]:
             moved = np.asarray(new[entry][name]) - state[entry][name]
-            label = f"How far the {noun} of {name} moves (all numbers of it, as a norm)"
+            label = f"How far the {noun} of {name} moves (the norm of all its numbers)"
             yield label, float(np.linalg.norm(moved)), 2e-3
         yield f"The sum of all {entry} after the step", _total(new[entry]), 2e-3
-    return "A state goes in, the next one comes out: loss, momenta, averages, weights."
+    return "The loss is right, and so are the momenta, averages and weights of the next state."
 
 
 def _total(arrays: dict[str, Any]) -> float:
@@ -217,24 +218,12 @@ def _is_donated(lowered: Any) -> bool:
 @todo(
     "11c",
     hints=(
-        "The step has three arguments and two results: in_shardings is a tuple of three, out_shardings one of two.",
+        "The step has three arguments and two results: in_shardings is a tuple of three, and out_shardings a tuple of two.",
         "PartitionSpec() splits nothing: such a result is on every device.",
         "donate_argnums is the position of the argument that may be used up.",
     ),
-    why="out_shardings equal to in_shardings: so the next call takes the state as it lies, and in the same memory.",
-    slips=(
-        Slip("        donate_argnums=0,\n", "", "The state is not donated"),
-        Slip(
-            "in_shardings=(state, examples, examples)",
-            "in_shardings=(state, examples, everywhere)",
-            "each device should get its share of the examples",
-        ),
-        Slip(
-            "out_shardings=(state, everywhere)",
-            "out_shardings=(everywhere, everywhere)",
-            "should be split as `state` says",
-        ),
-    ),
+    why="out_shardings splits the state as in_shardings does, so the next call can take it as it is. Since the state is "
+    "donated, the new state gets the memory of the old one.",
 )
 def over_examples(data_parallel: Callable) -> Cases:
     """The batch split over eight devices; the state whole, or split as it is told."""
@@ -249,7 +238,7 @@ def over_examples(data_parallel: Callable) -> Cases:
         (split, "a state of which `inner` is split"),
     ):
         yield from _layouts(data_parallel(_small_step, mesh, how), words)
-    return f"Each of {DEVICES} devices gets {_BATCH // DEVICES} of {_BATCH} examples; the state lies where it lay."
+    return f"Each of {DEVICES} devices gets {_BATCH // DEVICES} of {_BATCH} examples, and the state stays split as it was."
 
 
 def _layouts(step: Any, words: str) -> Cases:
@@ -274,9 +263,7 @@ def _layouts(step: Any, words: str) -> Cases:
         for key, shape in _SHAPES.items():
             label = f"With {words}: what each device holds of {key} in {side}, of shape {list(shape)} (it should be split as `state` says)"
             yield label, list(tree["weights"][key].shard_shape(shape))
-    message = (
-        "The state is not donated: old and new one would be in memory together. See donate_argnums."
-    )
+    message = "The state is not donated, so the old one and the new one would be in memory together: see donate_argnums."
     expect(step is not jitted or _is_donated(lowered), message)
     result = jax.tree.map(np.asarray, jitted(*example))
     yield f"With {words}: the new state and the loss should be those of one device", result, 1e-4
@@ -285,23 +272,23 @@ def _layouts(step: Any, words: str) -> Cases:
 @todo(
     "11d",
     hints=(
-        "mesh.size is the number of cores. Which axes of a leaf can be split in so many equal parts?",
+        "mesh.size is the number of cores. Which axes of a leaf can be split into that many equal parts?",
         'PartitionSpec(None, None, "cores") splits the third axis: how many None come before the name?',
         'The leaf "step" has no axis at all.',
     ),
-    why="Each core then holds an eighth of the large arrays; the small ones are not worth an exchange.",
+    why="Each core then holds an eighth of the large arrays. The small ones are not worth an exchange.",
     slips=(
         Slip(
             " and leaf.size >= 4096",
             "",
-            "Small arrays stay whole",
+            "An array of fewer than 4,096 numbers should stay whole.",
         ),
         Slip(
             "if size % mesh.size == 0",
             "if size > 3",
-            "does not suit an array of shape",
+            "The length of the axis should be a multiple of the number of cores.",
         ),
-        Slip("mesh.size", "8", "With 4 cores"),
+        Slip("mesh.size", "8", "The number of cores is that of the mesh, and not always 8."),
     ),
 )
 def fully_sharded(fsdp: Callable) -> str:
@@ -335,7 +322,7 @@ def fully_sharded(fsdp: Callable) -> str:
             leaf = state["weights"][path[-1].key] if len(path) > 1 else state["step"]
             _expect_split(path[-1].key, leaf.shape, sharding, mesh.size)
     return (
-        "The large arrays are split, so each core holds its share; the small ones are everywhere."
+        "Each core holds its share of the large arrays, and the small ones are whole on every core."
     )
 
 
@@ -383,7 +370,7 @@ class _Batches:
         self.asked.append(number)
         expect(
             len(self.asked) < 100,
-            "train goes on for 100 steps and more: it should stop at step `last`.",
+            "train makes 100 steps or more: it should stop at step `last`.",
         )
         return np.float32(number), np.float32(1)
 
@@ -391,20 +378,11 @@ class _Batches:
 @todo(
     "11e",
     hints=(
-        "What does latest_step() return in a new folder, and what in one that has checkpoints?",
-        "StandardRestore needs an example of what it is to return: which state do you have at the start?",
+        "What does latest_step() return in a new folder, and what in a folder that has checkpoints?",
+        "StandardRestore needs an example of what it should return: which state do you have at the start?",
         "Checkpoint 3 is the state after three steps, numbers 0 to 2. Which number comes next?",
     ),
-    why="Where the checkpoint says how far the job is, and the data depend on the step only, a kill costs only time.",
-    slips=(
-        Slip(
-            "        manager.save(number + 1,",
-            "        manager.save(number,",
-            "The newest checkpoint",
-        ),
-        Slip(" or number + 1 == last", "", "The newest checkpoint"),
-        Slip("range(start, last)", "range(start + 1, last)", "The numbers of the batches"),
-    ),
+    why="The checkpoint says how far the job is, and the data depend only on the step, so a kill costs only time.",
 )
 def resumed(train: Callable) -> Cases:
     """A fresh job, a killed one that is started again, and one that is finished already."""
@@ -439,10 +417,10 @@ def resumed(train: Callable) -> Cases:
         batches = _Batches(fresh)
         state, losses = job(fresh, batches)
         yield (
-            "A fresh job to step 7, saved every 3 steps. The numbers of the batches",
+            "The numbers of the batches in a fresh job to step 7, which saves every 3 steps",
             batches.asked,
         )
-        yield "The state after it", jax.tree.map(np.asarray, state), 1e-5
+        yield "The state after this job", jax.tree.map(np.asarray, state), 1e-5
         returns(
             losses, isinstance(losses, dict), "train", "the losses as a dict, by number of the step"
         )
@@ -452,21 +430,25 @@ def resumed(train: Callable) -> Cases:
             1e-5,
         )
         with ocp.CheckpointManager(fresh) as manager:
-            yield "The newest checkpoint after it", manager.latest_step()
+            yield "The newest checkpoint after this job", manager.latest_step()
             _expect_saved(manager, start)
         with contextlib.suppress(InterruptedError):
             job(killed, _Batches(killed, raise_at=5, saved=3))
         batches = _Batches(killed)
         state, losses = job(killed, batches)
-        label = "Killed before batch 5, when checkpoint 3 was complete, and started again. The numbers of the batches"
+        label = "The numbers of the batches in a job that was killed before batch 5, with checkpoint 3 complete, and started again"
         yield label, batches.asked
-        yield "The state after it, as without a kill", jax.tree.map(np.asarray, state), 1e-5
+        yield (
+            "The state after the job that was killed, which should be as without a kill",
+            jax.tree.map(np.asarray, state),
+            1e-5,
+        )
         message = "The restored weights are no longer split as those of `state`: give StandardRestore the state."
         expect(state["weights"]["w"].sharding.shard_shape((8,)) == (1,), message)
         batches = _Batches(killed)
         state, _ = job(killed, batches)
-        yield "Started a third time, at its end. The numbers of the batches", batches.asked
-        yield "The state that it then returns", jax.tree.map(np.asarray, state), 1e-5
+        yield "The numbers of the batches in a job that is started again at its end", batches.asked
+        yield "The state that this job returns", jax.tree.map(np.asarray, state), 1e-5
     return "The job resumes at its newest checkpoint, and does nothing twice."
 
 
@@ -490,10 +472,11 @@ def _expect_saved(manager: Any, start: dict) -> None:
     names=("mira.py",),
     hints=(
         "Print the gradients on 1, 2 and 8 cores: by which factor do they grow?",
-        "The weights are the same on all cores. What does jax.grad do inside shard_map for such an argument: is the result a core's own gradient?",
+        "The weights are the same on all cores. Inside shard_map, does jax.grad return each core's own gradient for them?",
         "jax.shard_map's documentation has a section on check_vma. Or let jax.grad see the mean over all cores.",
     ),
-    why="In jax.shard_map, the gradient by a replicated argument is all-reduced already; pmean of equal sums changes nothing.",
+    why="In jax.shard_map, the gradient for a replicated argument is already all-reduced, and pmean of equal sums changes "
+    "nothing.",
 )
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
@@ -505,7 +488,8 @@ def moved_from_pmap(program: Any) -> str:
     except Exception as error:
         raise Wrong(f"mira.py cannot be read: {failure(error)}") from None
     expect(
-        callable(scope.get("make_step")), "mira.py has no make_step any more: the check calls it."
+        callable(scope.get("make_step")),
+        "mira.py no longer has make_step, the function that the check calls.",
     )
     random = np.random.default_rng(8)
     x, y = np.float32(random.normal(size=(64, 4))), np.float32(random.normal(size=64))
@@ -527,11 +511,11 @@ def moved_from_pmap(program: Any) -> str:
         for name in weights:
             moved = np.asarray(weights[name] - new[name]) / 0.1
             factor = float(np.linalg.norm(moved) / np.linalg.norm(gradients[name]))
-            message = f"On {count} cores, {name} moves by {factor:.3g} times the gradient of the mean loss over all examples."
+            message = f"On {counted(count, 'core')}, {name} moves by {factor:.3g} times the gradient of the mean loss over all examples (after division by the rate)."
             expect(abs(factor - 1) < 1e-3, message)
             message = f"On {count} cores, {name} does not move along the gradient of the mean loss over all examples: does each core apply its own?"
             expect(np.allclose(moved, gradients[name], rtol=1e-3, atol=1e-4), message)
-        message = f"On {count} cores, the loss is {float(told):.4g}; the mean over all examples is {loss:.4g}."
+        message = f"On {count} cores, the loss is {float(told):.4g}, but the mean over all examples is {loss:.4g}."
         expect(abs(float(told) / loss - 1) < 1e-3, message)
     expect(
         _shares(step, weights, x, y) == 8,
