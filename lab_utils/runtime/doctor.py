@@ -253,7 +253,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(*checks, f"\n{counted(failed, 'check')} failed: see what to do above.", sep="\n")
     else:
         states = "; ".join(f"{check.subject}: {check.state}" for check in checks)
-        print(f"Everything is in place. {states}.")
+        print(f"All is in place. {states}.")
     return min(1, failed)
 
 
