@@ -169,9 +169,12 @@ class EstimatorFacts(Facts):
     @fact
     def reads_batches(self) -> bool:
         """Whether the step takes anything of its batches: one that trains may make its own examples."""
-        if self.mode is not Mode.TRAIN or self._trace.core_graph is None:
+        if self.mode is not Mode.TRAIN:
             return True
-        return any(tensor.op.type in INFEED for op in self.ops for tensor in op.inputs)
+        try:
+            return any(tensor.op.type in INFEED for op in self.ops for tensor in op.inputs)
+        except Unavailable:  # without the step, its batches count
+            return True
 
     @fact
     def averages_are_read(self) -> bool | None:
