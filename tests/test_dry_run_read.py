@@ -249,10 +249,13 @@ def test_rules_that_input_fn_keeps_from_being_read_are_named():
     _, left_out = judged(once, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
     [said] = left_out
     assert said.startswith("TPU211, TPU214, ") and "TPU233, of training: when it was called" in said
-    assert "called once more, input_fn raised AssertionError: the files are open already" in said
+    assert (
+        "when it was called again, input_fn raised AssertionError: the files are open already"
+        in said
+    )
     assert "# once" in said
     report, [said] = judged(checked, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)
-    assert said.startswith("TPU214, TPU226, of training: asked for twice the batch")
+    assert said.startswith("TPU214, TPU226, of training: when it was asked for twice")
     assert "this batch only" in said and "# checked" in said and report.ready
     assert judged(BATCHES, eval_input_fn=BATCHES, predict_input_fn=PREDICTED)[1] == []
 
