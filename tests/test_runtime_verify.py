@@ -94,6 +94,6 @@ def test_verdicts(report, says):
 
 
 def test_what_would_not_end_is_refused_before_anything_starts(capsys):
-    with pytest.raises(ValueError, match="multiple of 32, and batch not below 0"):
+    with pytest.raises(ValueError, match="multiple of 32, and batch must be at least 0"):
         verify.verify(-1)
     assert not capsys.readouterr().out
