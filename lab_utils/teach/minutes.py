@@ -36,7 +36,7 @@ _EXERCISE = re.compile(
     r"\*\*TODO (\d+[a-z])\b[^*]*\*\*(?: \*(Easy|Medium|Hard)(?:, (\d+) minutes)?\.\*)?"
 )
 # The minutes of a title cell, and the sentence behind them that `stamp` writes.
-_STATED = re.compile(r"^\*\*\d+ minutes\.\*\*(?: (?:Step|An elective).*?\.(?= |$))?", re.M)
+_STATED = re.compile(r"^\*\*\d+ minutes\.\*\*(?: (?:Step|This elective).*?\.(?= |$))?", re.M)
 
 
 def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
@@ -93,7 +93,7 @@ def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[s
         titles: the title of each notebook by file name, in the course's order.
     """
     spine = list(titles)[:SPINE]
-    place = f"An elective, after the one-day route (labs 00 to {SPINE - 1:02d})."
+    place = f"This elective follows the one-day route (labs 00 to {SPINE - 1:02d})."
     if name in spine:
         after = dict(zip(spine, spine[1:], strict=False)).get(name)
         following = f"; next: [{after[:2]} · {titles[after]}]({after})" if after else ", its last"
