@@ -104,7 +104,7 @@ def best_change(lines, changes):
         Wrong("memory_diagnosis = {**memory_diagnosis, 'line': 1}", "1,024 x 38 x 38 x 64 numbers"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'line': 4}",
-            "has the shape of an array from another",
+            "is an array as large as one in another",
         ),
         # The name in the place of the number
         Wrong(

@@ -389,7 +389,7 @@ _SETS = (  # in words, the dataset, and what is asked where the test does not fa
     (_IN_WORDS, lambda: _zipped(words=[16, None], count=[16], label=[16]),
      "Which sizes does a shape have besides the first?"),
     ("an unknown size only in the last part of the features", lambda: _zipped(words=[16, 12], count=[16, None], label=[16]),
-     "Is each part of the features looked at?"),
+     "Does your function look at every part of the features?"),
     (_IN_LABELS, lambda: _zipped(words=[16, 12], count=[16], label=[None]),
      "Labels go through the infeed, too."),
     ("the result of Python code, which has no shape at all", lambda: _zipped(words=None, count=[16], label=[16]),

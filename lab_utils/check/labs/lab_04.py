@@ -27,7 +27,7 @@ def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
 @todo(
     "4a",
     hints=(
-        "Both functions of v1.metrics accept weights=. Which rows may have the largest loss if you do nothing about it?",
+        "Both functions of v1.metrics accept weights=. Without any precaution, which rows may have the largest loss?",
         "A metric made by hand is a local variable and the op that changes it. Which op keeps the larger of two numbers?",
         "The op that changes the variable compares its value so far with the largest loss of this batch.",
         "0 * NaN is NaN. Which function of TensorFlow chooses between two tensors, row by row, without multiplying?",
@@ -190,7 +190,7 @@ def loop_lengths(loops: Mapping, written: Sequence) -> str:
         expect(not against, against)
     _expect_written(written)
     return (
-        "Two loops keep the core busy, and divide the steps between checkpoints and hooks. For the digits no loop does "
+        "With two loops between checkpoints and hooks, the core stays busy. For the digits no loop does "
         "both, but a hook every 200 steps would allow loops of 200."
     )
 

@@ -148,7 +148,7 @@ def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, 
     "6b",
     hints=(
         "What does the shuffle buffer hold, if shuffle stands above the map that decodes? And below it?",
-        "What becomes of the border between two epochs, if repeat stands above shuffle?",
+        "What happens at the border between two epochs if repeat comes before shuffle?",
         "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
     ),
     why="shuffle mixes small elements of one epoch, repeat fills the last batch from the next epoch, and prefetch "

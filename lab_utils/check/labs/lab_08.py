@@ -184,7 +184,7 @@ def _cost(inference: Callable) -> dict:
     return report.cost
 
 
-_OTHER_TYPES = "Which type do the images have when the first layer is built, and is the scope still open there?"
+_OTHER_TYPES = "Which type do the images have when the first layer is built, and is the scope still open at that point?"
 
 
 @todo(
@@ -217,7 +217,7 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
     "8d",
     hints=(
         "Which of the three times is the largest, and is it near another one?",
-        "Where arithmetic or memory is near the estimate: which change makes that part smaller for each image?",
+        "If the time for arithmetic or for memory is close to the estimate, which change reduces that time for each image?",
         "Where do the bytes come from: padding, weights with their gradients, or activations?",
     ),
     why="A change helps only if it reduces what takes the time, and the estimate says whether that is arithmetic, "

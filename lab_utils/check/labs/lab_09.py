@@ -83,7 +83,7 @@ _LARGEST = 1024 * 1444 * 1444 * 4 / 2**30  # GiB of the scores
 _LINE = {
     1: "Line 1 makes 1,024 x 38 x 38 x 64 numbers. Does another line make more?",
     2: "Line 2 only merges two axes: its result has as many numbers as that of line 1.",
-    4: "The softmax in line 4 has the shape of an array from another line, and the result of line 4 is small.",
+    4: "Line 4 returns a small result, but the softmax in it is an array as large as one in another line.",
     5: "The mean of line 5 leaves 64 numbers for each picture.",
 }
 _CHANGE = {
@@ -142,7 +142,7 @@ def memory_culprit(memory_diagnosis: Any) -> str:
         Slip(
             "while high - low > 128:",
             "while high > low:",
-            "Your search does not end: stop when the ends are neighbours, 128 apart.",
+            "Your search does not end: stop when its two bounds are only 128 apart.",
         ),
         Slip(
             " // 128 * 128",
@@ -195,7 +195,7 @@ class _Compilations:
         self.batches.append(batch)
         expect(
             len(self.batches) < _ENDLESS,
-            "Your search does not end: stop when the ends are neighbours, 128 apart.",
+            "Your search does not end: stop when its two bounds are only 128 apart.",
         )
         expect(
             batch % 128 == 0,

@@ -443,7 +443,7 @@ def resumed(train: Callable) -> Cases:
             jax.tree.map(np.asarray, state),
             1e-5,
         )
-        message = "The restored weights are no longer split as those of `state`: give StandardRestore the state."
+        message = "The restored weights are no longer split like the weights of `state`: pass the state to StandardRestore."
         expect(state["weights"]["w"].sharding.shard_shape((8,)) == (1,), message)
         batches = _Batches(killed)
         state, _ = job(killed, batches)

@@ -44,7 +44,7 @@ def failed_starts(answers: dict[int, str]) -> str:
         Slip(
             "useful > 0 and ",
             "",
-            "If interruptions take more than an hour, the job never ends at any price.",
+            "If each hour of work costs more than an hour of interruptions, the job never ends, however low the price is.",
         ),
         Slip(
             "spot / useful < full",

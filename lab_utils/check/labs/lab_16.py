@@ -21,7 +21,7 @@ _HINTS = {
 _LAST = {
     "digits": "One fault is a missing line, and one is a missing argument: name the line where it belongs.",
     "photographs": "Look for something in evaluation that belongs to training, and for ops that nothing runs.",
-    "reviews": "Three faults are one word or line that a TPU cannot use: look for a terminal, a table, a version.",
+    "reviews": "Three of the faults are each a single word or line that a TPU cannot use. Look for one that writes to a terminal, one that looks something up in a table, and one that an older version of TensorFlow needed.",
     "portraits": "NumPy's numbers have 64 bits unless they are cast. This happens twice here, at different places.",
     "boxes": "Only one of two metrics leaves the fillers out. And a name in metric_fn is not among its parameters.",
     "films": "Look for a missing return, a number for another machine, a number that should be a parameter, a string.",

@@ -115,7 +115,7 @@ def _evaluated(seen: dict[str, Any]) -> str:
             "The input of the evaluation has no end that could be found, so nobody can tell whether each "
             "example is evaluated once: leave out repeat there."
         )
-    message = "The input of the evaluation gives other examples each time it is read: leave out all that is random."
+    message = "The evaluation input yields different examples each time it is read. Remove everything random from it."
     expect(missing < whole, message)
     fix = "Choose a batch size that divides their number, or pad with examples of weight 0."
     message = f"{missing} of {whole:,} held-out examples are never evaluated. {fix}"
