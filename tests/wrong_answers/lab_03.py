@@ -130,7 +130,7 @@ ANSWERS = {
         """),
     ],
     "3b": [
-        Mutant("examples.concatenate(padding)", "examples", "There is no padding"),
+        Mutant("examples.concatenate(padding)", "examples", "There is too little padding"),
         Mutant(
             'params["batch_size"], drop_remainder=True)\n\n    return input_fn',
             'params["batch_size"])\n\n    return input_fn',

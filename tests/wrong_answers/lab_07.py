@@ -217,6 +217,13 @@ def inference(images, classes, training, bfloat16):
         ),
         # Both halves of minimize: of the wrapper, or of the optimizer inside
         Right(halves("wrapped", "wrapped")),
+        # By another name
+        Right(
+            "Sums = v1.tpu.CrossShardOptimizer\n"
+            + halves("wrapped", "wrapped").replace(
+                "v1.tpu.CrossShardOptimizer(inner)", "Sums(inner)"
+            )
+        ),
         Wrong(halves("inner", "wrapped"), "moves the weights 8 times as far as on one core"),
         Wrong(halves("wrapped", "inner"), "moves the weights 0.12 times as far as on one core"),
         Mutant(

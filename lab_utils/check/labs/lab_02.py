@@ -427,9 +427,8 @@ def _expect_whole_batches(name: str, size: int, wanted: Mapping[str, Any]) -> No
     """Raises `Wrong` unless full batches of this size hold every held-out example, on all cores."""
     cores, held_out, most = (wanted[key] for key in ("cores", "held_out", "most_per_core"))
     where = f"{name} is {show(size)}, for {held_out} examples on {cores} cores"
-    rest = size % cores
-    message = f"{where}: the cores cannot share a batch evenly, since {rest} examples are left."
-    expect(not rest, message)
+    message = f"{where}: the cores cannot share a batch evenly, since {size} is not a multiple of {cores}."
+    expect(size % cores == 0, message)
     each = size // cores
     message = f"{where}: {each} on each, but settings allow {most} at most."
     expect(each <= most, message)

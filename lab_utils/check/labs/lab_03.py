@@ -159,7 +159,7 @@ def expect_each_once(numbers: np.ndarray, real: np.ndarray, count: int, where: s
         Slip(
             "examples.concatenate(padding)",
             "examples",
-            "There is no padding: drop_remainder leaves the last examples out.",
+            "There is too little padding, or none: drop_remainder leaves the last examples out.",
         ),
         Slip(
             "examples.concatenate(padding)",

@@ -452,7 +452,7 @@ def cropping(random_crop: Callable) -> str:
         "independently of each other. Two draws with one seed are the same."
     )
     expect(pairs > 900, message)  # 1,061 are expected
-    return f"Each number has its own place, any of the {(last + 1) ** 2:,} that there are, wherever a job begins."
+    return f"The whole number decides the place, any of the {(last + 1) ** 2:,} that there are, wherever a job begins."
 
 
 _DRAWS = 4000

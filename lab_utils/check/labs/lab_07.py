@@ -216,6 +216,9 @@ def _spec(
         return tensor * (cores or _ALIKE).summed
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
+    # A name of the learner's own for the class, as CSO = v1.tpu.CrossShardOptimizer.
+    scope = scope_of(model_fn).items()
+    names |= {name: wrap for name, value in scope if value is v1.tpu.CrossShardOptimizer}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": cores is not None, "seed": 0}
     place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
