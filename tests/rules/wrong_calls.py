@@ -157,8 +157,8 @@ def generator_for_keras_at_an_address(wrong):
     return Port(main=main)
 
 
-def _strategy():
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.0.0.2:8470")
+def _strategy(address="grpc://10.0.0.2:8470"):
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)
     tf.config.experimental_connect_to_cluster(resolver)
     return tf.distribute.TPUStrategy(resolver)
 
@@ -239,9 +239,9 @@ def model_of_a_loop_made_before_the_scope(wrong):
     return Port(main=main)
 
 
-def _model():
+def _model(*address):
     """A right model of a program under TPUStrategy."""
-    with _strategy().scope():
+    with _strategy(*address).scope():
         model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])
         model.compile("sgd", "mse")
     return model
@@ -372,7 +372,7 @@ def dataset_of_keras_without_files(wrong):
     def main():
         data = tf.data.TextLineDataset(names).map(lambda line: tf.strings.to_number([line]))
         data = data.map(lambda row: (tf.tile(row, [8]), row[0])).batch(64, drop_remainder=True)
-        _model().fit(data, epochs=2)  # <- TPU233
+        _model("local").fit(data, epochs=2)  # <- TPU233
 
     return Port(main=main)
 
