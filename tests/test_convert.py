@@ -110,7 +110,7 @@ def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
         b"cut.jpg,roses": "cannot be decoded",
         b"pipe.jpg,roses": "not a file",
         b"a" * 5000 + b".jpg,roses": "cannot be read (File name too long)",
-        b"a\0b.jpg,roses": "a carriage return or a zero byte",
+        b"a\0b.jpg,roses": "there is a carriage return or a zero byte",
         b"1.jpg,nettles": "unknown label 'nettles'",
         b"1.jpg": "1 column ",
         b'"1.jpg,roses': "not a row of a list",
@@ -243,5 +243,5 @@ def test_a_manifest_that_lost_a_class_is_refused(data):
     path = data.out / "manifest.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content | {"labels": content["labels"][:-1]}))
-    with pytest.raises(ConversionError, match="train counts classes that labels lacks"):
+    with pytest.raises(ConversionError, match="train counts classes that are not in labels"):
         read_manifest(str(data.out))

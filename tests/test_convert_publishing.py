@@ -175,7 +175,7 @@ def test_an_interrupt_says_whether_the_result_was_published_before_it(
 
     for name, says in (
         ("open_to_read", "interrupted; no new result was published\n"),
-        ("remove_folder", "interrupted; the new result is whole\n"),  # what clears up at the end
+        ("remove_folder", "interrupted; the new result is complete\n"),  # what clears up at the end
     ):
         with monkeypatch.context() as patch:
             patch.setattr(storage, name, interrupted)

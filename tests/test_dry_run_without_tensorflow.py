@@ -100,7 +100,7 @@ def test_a_program_of_jax_by_the_command():
 def test_a_step_of_jax_and_what_a_tpus_rounding_does_to_it():
     said = python(HIDDEN + STEP + SAID)
     judged(said, "read", "compile", "run")
-    assert "With a TPU's matmuls the loss is" in " ".join(said.split())
+    assert "With a TPU's matmuls, the loss is" in " ".join(said.split())
 
 
 def test_a_program_of_keras_on_jax_by_the_command(tmp_path):
@@ -125,7 +125,10 @@ def test_where_tensorflow_is_installed_such_programs_do_not_import_it_either():
     ("program", "says"),
     [
         ("import tensorflow as tf\n", "tensorflow is not installed"),
-        ("def port():\n    return lambda x, y: x, ([[1.0]], [1])\n", "this needs TensorFlow: tens"),
+        (
+            "def port():\n    return lambda x, y: x, ([[1.0]], [1])\n",
+            "this object needs TensorFlow: tens",
+        ),
     ],
     ids=["imports it", "a plain function"],
 )

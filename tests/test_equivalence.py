@@ -77,7 +77,7 @@ def test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was(small, bat
         ({"units": 9}, 0, r"dense/kernel is \[6, 8\] in the Estimator, .* is \[6, 9\] in Keras"),
         ({"activation": "gelu"}, 1, "outputs differ"),
         ({"epsilon": 1e-2}, 2, "the update of"),
-        ({"dropout": 0.5}, 2, r"draws at random in Keras \(StatelessRandomUniformV2\)"),
+        ({"dropout": 0.5}, 2, r"draws random numbers in Keras \(StatelessRandomUniformV2\)"),
     ],
 )
 def test_a_slip_is_named_at_its_rung(small, batches, slip, rung, says):

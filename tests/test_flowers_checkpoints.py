@@ -75,7 +75,9 @@ def test_a_damaged_last_checkpoint_is_passed_over(folder, damage, capsys):
 def test_all_damaged_is_an_error_that_says_what_to_do(folder):
     for step in (0, 2, 9, 10):
         flip_a_byte(data(folder, step))
-    with pytest.raises(RuntimeError, match=r"No checkpoint in .*a run can be read.*Move"):
+    with pytest.raises(
+        RuntimeError, match=r"No checkpoint in .*a run can be read.*move the folder"
+    ):
         resume_point(str(folder))
 
 

@@ -31,7 +31,7 @@ def test_the_manifest_says_what_is_read(copy, tiny_records):
     [
         ("{}", "is a folder of records: name a split in it, such as"),
         ("{}/", "is a folder of records"),
-        ("{}/TRAIN-*", "there are eval-*, train-*"),
+        ("{}/TRAIN-*", "its folder, which has eval-*, train-*"),
         ("{}/none/train-*", "lab_utils.convert"),
     ],
 )
@@ -47,4 +47,4 @@ def test_both_splits_must_have_the_same_classes(copy, run_flags, tmp_path, capsy
     (copy / "manifest.json").write_text(json.dumps(content))
     flags = [*run_flags, f"--eval_data_path={copy}/eval-*", f"--output_dir={tmp_path / 'run'}"]
     assert task.main(flags) == 1
-    assert "daisy, roses, tulips; daisy, tulips, roses" in capsys.readouterr().err
+    assert "daisy, roses, tulips and daisy, tulips, roses" in capsys.readouterr().err

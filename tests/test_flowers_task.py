@@ -93,7 +93,9 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(copy, run_
     before = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
     assert task.main([*run_flags, f"--output_dir={copy}", "--train_steps=10"]) == 1
     message = capsys.readouterr().err
-    assert "other classes (roses, daisy, tulips; in the records daisy, roses, tulips)" in message
+    assert (
+        "other classes (roses, daisy, tulips, but the records have daisy, roses, tulips)" in message
+    )
     assert {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()} == before
 
 
