@@ -50,5 +50,5 @@ print(progress.show([]))
     assert ran.returncode == 0, ran.stderr[-2000:]
     outcome, first_hint, ours, own, *said = ran.stdout.splitlines()
     assert outcome.startswith("TODO 2a: cannot be checked here") and "after you hand" in outcome
-    assert first_hint.startswith("Hint 1 of 2") and "has no solutions" in ours and own == "True"
+    assert first_hint.startswith("Hint 1 of 3") and "has no solutions" in ours and own == "True"
     assert "has no solutions" in said[0] and said[-1] == "1"
