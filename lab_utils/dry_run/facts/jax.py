@@ -111,7 +111,6 @@ class KerasJaxFacts(JaxFacts):
         model: it is compiled.
         topology, cores: of the TPU system.
         place_of_batches: the line that calls fit.
-        lacks: the argument of fit without which an epoch, or its evaluation, never ends; "" for none.
         axis: of the mesh, over which batches are split; "" without a distribution.
         mesh: the sizes of its axes on those cores.
     """

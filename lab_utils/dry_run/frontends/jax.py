@@ -233,11 +233,8 @@ class JaxWorkload(Workload):
     def given(self) -> dict[int, Any]:
         """The arrays of the first call by the numbers of those that JAX traces."""
         _, arguments = self._first_call()
-        leaves = jax.tree.leaves(arguments)
-        numbers = jax_calls.leaf_numbers(leaves, self.traces[0].jaxpr.jaxpr.invars) or {}
-        return {
-            n: leaves[leaf] for leaf, n in numbers.items() if isinstance(leaves[leaf], jax.Array)
-        }
+        leaves = jax_calls.traced_leaves(arguments, self.traces[0].jaxpr.jaxpr)
+        return {n: leaf for n, leaf in leaves.items() if isinstance(leaf, jax.Array)}
 
     @property
     def called_at(self) -> Place:
@@ -313,9 +310,8 @@ class JaxWorkload(Workload):
         """
         step, whole = self._first_call()
         traced = self.traces[0]
-        leaves = jax.tree.leaves(whole)
-        numbers = jax_calls.leaf_numbers(leaves, traced.jaxpr.jaxpr.invars) or {}
-        shardings = {n: getattr(leaves[leaf], "sharding", None) for leaf, n in numbers.items()}
+        leaves = jax_calls.traced_leaves(whole, traced.jaxpr.jaxpr)
+        shardings = {n: getattr(leaf, "sharding", None) for n, leaf in leaves.items()}
         roles = jax_cores.Roles(self.state, self.batch, {} if self.is_pmap else shardings)
 
         def trace(_: Any, arguments: tuple) -> Any:

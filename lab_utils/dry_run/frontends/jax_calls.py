@@ -253,6 +253,13 @@ def leaf_numbers(leaves: list[Any], variables: list[Any]) -> dict[int, int] | No
     return None
 
 
+def traced_leaves(call: Any, jaxpr: Any) -> dict[int, Any]:
+    """By the number of an array that JAX traces, the leaf of the call; {} where it is not known."""
+    leaves = jax.tree.leaves(call)
+    numbers = leaf_numbers(leaves, jaxpr.invars) or {}
+    return {number: leaves[leaf] for leaf, number in numbers.items()}
+
+
 def is_pmap(function: Callable) -> bool:
     """Whether jax.pmap made it: the only one of JAX's that can be lowered and not traced."""
     lowers = hasattr(function, "lower") and not hasattr(function, "trace")

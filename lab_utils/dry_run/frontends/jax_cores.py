@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from lab_utils.common.source import place
-from lab_utils.dry_run.frontends.jax_calls import leaf_numbers
+from lab_utils.dry_run.frontends.jax_calls import leaf_numbers, traced_leaves
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
@@ -140,10 +140,9 @@ def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bo
     """
     if not is_pmap:
         return set()
-    leaves = jax.tree.leaves(call)
-    numbers = leaf_numbers(leaves, jaxpr.invars) or {}
     keys = {n for n, variable in enumerate(jaxpr.invars) if _jax.holds_key(variable.aval, 1)}
-    alike = {n for leaf, n in numbers.items() if _rows_are_alike(leaves[leaf], is_key=n in keys)}
+    leaves = traced_leaves(call, jaxpr)
+    alike = {n for n, leaf in leaves.items() if _rows_are_alike(leaf, is_key=n in keys)}
     return alike | {n for n, _ in state if n not in keys}
 
 
