@@ -161,7 +161,7 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
 @todo(
     "4c",
     hints=(
-        "A loop takes n * step seconds, plus one call. From which n on does the call take 5 % of this time or less?",
+        "A loop takes n times the step time, plus the time of one call. From which n on does the call take 5 % of this time or less?",
         "Which number has to divide both the steps between checkpoints and the steps between hooks?",
         "For each job, write down the shortest loop, the longest one, and all numbers that divide both intervals.",
         "Write down the steps at which the colleague's loops end. Which is the first of these steps that comes at least "

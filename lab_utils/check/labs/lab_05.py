@@ -56,7 +56,7 @@ def _write_pictures(folder: str) -> None:
     hints=(
         "What is the same for all rows, and comes from a file? Read it in setup.",
         "enumerate can start at 1. If the label has no number, what should happen before make_example is called?",
-        "Which lines does `except RejectError` guard? What does process yield after such an error, and under which tag?",
+        "Which lines does `except RejectError` guard? After such an error, what does `process` yield, and under which tag?",
     ),
     why="A reject is data, so it goes out under its tag. Any exception other than RejectError is a bug, and ends the job.",
     slips=(

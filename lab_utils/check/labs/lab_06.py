@@ -186,7 +186,7 @@ def feeding(input_fn: Callable) -> str:
         "Cached pictures are in memory anyway. What does a shuffle buffer of them cost, and one of pictures that are not?",
     ),
     why="What is the same in each epoch stands above the cache, and what is new stands below it. A decoded picture takes "
-    "KEPT * KEPT * 3 bytes. Where the pictures do not fit, the shuffle buffer must not hold them either.",
+    "KEPT * KEPT * 3 bytes. If the pictures do not fit into memory, the shuffle buffer must not hold them either.",
 )
 def caching(cached_input_fn: Callable) -> str:
     """The best cache that fits, reshuffled in each epoch, in full batches, ready before they are asked for."""

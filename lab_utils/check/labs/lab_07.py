@@ -216,15 +216,15 @@ def _spec(
         return tensor * (cores or _ALIKE).summed
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
-    # A name of the learner's own for the class, as CSO = v1.tpu.CrossShardOptimizer.
-    scope = scope_of(model_fn).items()
-    names |= {name: wrap for name, value in scope if value is v1.tpu.CrossShardOptimizer}
+    stands = {"CrossShardOptimizer": wrap, "cross_replica_sum": summed}
+    for name, stand in stands.items():  # also under a name of the learner's own
+        genuine = getattr(v1.tpu, name)
+        names |= {own: stand for own, value in scope_of(model_fn).items() if value is genuine}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": cores is not None, "seed": 0}
     place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
     with (
-        mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap),
-        mock.patch.object(v1.tpu, "cross_replica_sum", summed),
+        mock.patch.multiple(v1.tpu, **stands),
         other_names(model_fn, **names),
         as_wrong("CrossShardOptimizer", place, (AttributeError,)),
     ):
@@ -378,7 +378,7 @@ _TWICE = (
     hints=(
         "Which condition ends the loop, and which two numbers does it compare? Where does the first of them come from?",
         "From step 150, with every=100, the next checkpoint is that of step 200; from step 200 it is that of step 300. "
-        "Which whole number tells how many checkpoints are behind you?",
+        "Which integer division gives the number of checkpoints already written?",
         "Two numbers belong to one call of train: where it starts, for the data, and where it stops, max_steps.",
     ),
     why="The stops are the same however often the job was killed, so its data, too, are the same.",
@@ -540,8 +540,7 @@ def _expect_best(export: Callable) -> None:
         "it return?",
         "The placeholder accepts any number of strings: which shape is that?",
         "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
-        "Which argument of export_saved_model names a checkpoint, and what is it by default? The files are called as those "
-        "in the message of the killed job.",
+        "Which argument of export_saved_model names a checkpoint, and what is it by default? The files have the same names as those in the message of the killed job.",
         "By which two numbers do you compare two steps? A checkpoint has a file that ends in .index, and tf.io.gfile.exists "
         "looks for one: which steps count at all?",
     ),

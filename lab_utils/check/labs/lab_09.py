@@ -88,8 +88,7 @@ _LINE = {
 }
 _CHANGE = {
     "change": "Which change leaves less than a third of the product in line 3?",
-    "change A": "Half of the largest arrays is left, and two of them are still more than the 7.5 GiB that are usable: "
-    "a smaller type is not enough.",
+    "change A": "A smaller type halves the largest arrays, but two of them still need more than the usable 7.5 GiB, so a smaller type is not enough.",
     "change C": "The largest array has no axis for the numbers of a patch: the product sums over them.",
     "change D": "The pictures take only a quarter of a gigabyte as float32; the temporaries fill the memory.",
 }
