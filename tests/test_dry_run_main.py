@@ -532,7 +532,7 @@ KERAS_1 = """
          "^ZeroDivisionError: .*\n  at train.py:2"),
         ("raise ValueError('\\x1b[1mno \\x1b[38;5;34mrow\\x1b[0m')", r"^ValueError: no row\n  at train.py:1"),
         (IN_COLAB + "for _ in range(2):\n    strategy.run(lambda y: y, (1.0,))",
-         "strategy.run at train.py:17, .*share batches out"),
+         "strategy.run at train.py:17 with .*share batches out"),
         # A TPU takes the tensors of a call: Hugging Face's TFTrainer gave its step the optimizer.
         (IN_COLAB + "strategy.run(lambda rate, y: y, (tf.keras.optimizers.SGD(), 1.0))",
          "strategy.run at train.py:16 is given an object of class SGD .*turns each argument into a tensor"),

@@ -94,5 +94,5 @@ def test_an_address_that_does_not_answer_is_told_within_the_limit():
         runtime.answers(alive)
     runtime.answers("")  # this machine
     for dead in (alive, "grpc://host.invalid:8470", "grpc://10.0.0.1", "grpc://h:99999"):
-        with pytest.raises(RuntimeError, match="nothing answers at grpc://.* within 0.5 s"):
+        with pytest.raises(RuntimeError, match="nothing answered at grpc://.* within 0.5 s"):
             runtime.answers(dead, seconds=0.5)
