@@ -145,9 +145,14 @@ def apply_rules(facts: Facts, stage: Stage) -> tuple[list[Finding], LeftOut]:
     """The findings of all rules of a stage for one mode, and the rules that could not be asked."""
     findings: list[Finding] = []
     left_out: LeftOut = {}
+    asked: set[str] = set()
     for item in rules_of(facts, stage):
         try:
             findings += item.function(*facts.give(item.needs))
+            asked.update(item.ids)
         except Unavailable as why:
             left_out.setdefault(str(why), set()).update(item.ids)
+    # A rule may have a second function, for what only another kind of program has.
+    asked.update(*(ids for why, ids in left_out.items() if why != facts.without))
+    left_out.get(facts.without, set()).difference_update(asked)
     return findings, left_out

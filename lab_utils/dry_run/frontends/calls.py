@@ -122,6 +122,11 @@ class Recording:
         if self.step is not None:
             self.calls.append(self.step.name)
             self.trained_at = self.step.called_at
+            self.not_checked.append(
+                "The program's evaluation and prediction: only the step that trains is judged, and "
+                "not whether an evaluation leaves out examples, such as those of a last, shorter "
+                "batch."
+            )
             others = (step for step in steps.found if step is not self.step)
             trainings = [f"{step}" for step in others if step.computes_gradients]
             self.later_trainings = list(dict.fromkeys(trainings))

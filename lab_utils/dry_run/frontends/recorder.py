@@ -152,10 +152,6 @@ def _jax_met(
                 "an epoch: JAX compiles the step again for it, and the cores must be able to "
                 "share it evenly."
             )
-        calls.not_checked.append(
-            "The program's evaluation and prediction: only the step that trains is judged, and not whether "
-            "an evaluation leaves out examples, such as those of a last, shorter batch."
-        )
         raise Enough(
             f"the dry run stopped it at {counted(len(step.calls), 'call')} of {step}, and did not "
             "carry them out"
