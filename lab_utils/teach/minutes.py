@@ -96,7 +96,7 @@ def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[s
     place = f"This elective follows the one-day route (labs 00 to {SPINE - 1:02d})."
     if name in spine:
         after = dict(zip(spine, spine[1:], strict=False)).get(name)
-        following = f"; next: [{after[:2]} · {titles[after]}]({after})" if after else ", its last"
+        following = f"; next: [{after[:2]} · {titles[after]}]({after})" if after else ""
         place = f"Step {spine.index(name) + 1} of {len(spine)} of the one-day route{following}."
     title = source.cells[0]
     title.source = _STATED.sub(lambda _: f"**{minutes} minutes.** {place}", title.source, count=1)
