@@ -136,7 +136,7 @@ def test_drawings_of_the_input_say_what_they_show(shown):
 
 def test_prefetch_hides_the_transfer_and_not_the_work(shown):
     """The shares are those of a queue between a thread that prepares, one that hands over, and a core."""
-    drawings.feeding(prepare=4, transfer=2, step=5)
+    drawings.feeding()
     ((figure, alt),) = shown
     draw(figure)
     shares = [int(share) for share in re.findall(r"busy (\d+)%", alt)]

@@ -261,14 +261,10 @@ def _feed(
     return starts
 
 
-def feeding(prepare: float = 4, transfer: float = 2, step: float = 5) -> None:
-    """Timelines of host and core: without prefetch, with it, and with a host that is too slow.
-
-    Args:
-        prepare: what the host takes to prepare a batch, in ms; the slow host takes twice as long.
-        transfer: what the infeed takes to hand it over, in ms.
-        step: what the core takes for it, in ms.
-    """
+def feeding() -> None:
+    """Timelines of host and core: without prefetch, with it, and with a host that is too slow."""
+    # What a batch takes in ms: on the host, in the infeed, on the core; the slow host takes twice as long.
+    prepare, transfer, step = 4, 2, 5
     cases = (
         ("without prefetch", prepare, False),
         ("with prefetch", prepare, True),
