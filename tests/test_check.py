@@ -116,6 +116,7 @@ def test_an_outcome_shows_itself_as_text_and_html():
     outcome = check("99a", lambda x: "<b>")
     assert str(outcome) == "TODO 99a: incorrect. Twice 3 is 6; yours is <b>."
     assert "&lt;b&gt;" in outcome._repr_html_() and "0 of 2" in outcome._repr_html_()
+    assert "yours is <code>[1]</code>." in check("99a", lambda x: "`[1]`")._repr_html_()
 
 
 def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right(

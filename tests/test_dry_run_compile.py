@@ -197,6 +197,8 @@ def test_shapes_layouts_and_padding():
         (9, 9, "size=3 pad=1_1", 9 * 3 - 2),
         (9, 5, "size=5 pad=2_2 stride=2", 5 * 5 - 2 * 2),
         (5, 11, "size=3 pad=2_2 lhs_dilate=2", 5 * 3),  # the gradient of a stride of 2
+        (5, 7, "size=4 pad=4_4 stride=2 lhs_dilate=4 rhs_dilate=6", 10),
+        (2048, 2048, "size=2048 stride=2047 lhs_dilate=2048", 2048),  # a product of 2,048 matrices
     ],
 )
 def test_convolution_flops_leave_out_padding_and_holes(size, out, window, pairs):
@@ -206,7 +208,7 @@ ENTRY %main (x: f32[2,{size},4], k: f32[KERNEL,4,8]) -> f32[2,{out},8] {{
   %k = f32[KERNEL,4,8]{{2,1,0}} parameter(1)
   ROOT %y = f32[2,{out},8]{{2,1,0}} convolution(%x, %k), window={{{window}}}, dim_labels=b0f_0io->b0f
 }}
-""".replace("KERNEL", window[len("size=")])
+""".replace("KERNEL", window.split()[0].removeprefix("size="))
     [product] = hlo.summarise(text).products
     assert product.flops == 2 * pairs * 2 * 4 * 8
 

@@ -1,7 +1,6 @@
 """What a cell shows: the outcome of a check or a card; several in one cell one after the other."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import TypeVar
 
 from lab_utils.common.enums import StrEnum
@@ -87,7 +86,7 @@ class Outcome:
             f'<div style="{STYLE.format(colour=colour)}">'
             f'<b><span style="{_SIGN};background:{colour}">{icon}</span> '
             f"TODO {self.todo}: {self.status}</b><br>"
-            f'<span style="white-space:pre-line">{escape(self.why)}</span>'
+            f'<span style="white-space:pre-line">{look.with_code(self.why)}</span>'
             f'<div style="{SOFT};margin-top:4px">{blocks} {count}</div></div>'
         )
 

@@ -107,3 +107,11 @@ def picture(image: bytes | str, alt: str, kind: str = "png") -> str:
     """A picture, as bytes or in base64, as HTML with the text `alt`."""
     encoded = image if isinstance(image, str) else base64.b64encode(image).decode()
     return f'<img alt="{escape(alt)}" src="data:image/{kind};base64,{encoded}">'
+
+
+def with_code(text: str) -> str:
+    """Text as HTML, with `code` between backticks; an odd number of them stays as it is."""
+    pieces = escape(text, quote=False).split("`")
+    if len(pieces) % 2 == 0:
+        return "`".join(pieces)
+    return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(pieces))

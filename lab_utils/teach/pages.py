@@ -11,8 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from lab_utils.notebook.look import picture
-from lab_utils.teach import quiz
+from lab_utils.notebook import look
 
 FIGURES = "solutions/instructor/figures"
 _ESCAPES = re.compile(
@@ -25,7 +24,7 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters["code"] = lambda text: Markup(quiz.html(text))
+_TEMPLATES.filters["code"] = lambda text: Markup(look.with_code(str(text)))
 
 
 def render(template: str, **values: Any) -> str:
@@ -62,7 +61,7 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     alt = about or f"output of cell {cell}"
     vectors = (figure(root, lab, cell, number) for number in itertools.count())
     pictures = [
-        picture(vector.read_bytes(), alt, "svg+xml")
+        look.picture(vector.read_bytes(), alt, "svg+xml")
         for vector in itertools.takewhile(Path.exists, vectors)
     ]
     if pictures:
@@ -71,7 +70,7 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     for result in cells(root, lab).get(cell, {}).get("outputs", ()):
         data = result.get("data", {})
         if "image/png" in data:
-            pictures.append(picture("".join(data["image/png"]).replace("\n", ""), alt))
+            pictures.append(look.picture("".join(data["image/png"]).replace("\n", ""), alt))
         texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
     if pictures:
         return "".join(pictures)

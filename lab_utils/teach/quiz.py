@@ -5,12 +5,13 @@ script and no trust in the notebook.
 """
 
 import zlib
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import yaml
+
+from lab_utils.notebook import look
 
 QUIZ = Path("solutions/instructor/quiz.yaml")
 _HEAD = "## Questions\n\nOpen an answer to see our comment. Your answers are not counted."
@@ -37,12 +38,7 @@ def _block(number: int, question: dict[str, Any]) -> str:
     answers.insert(place, ("Yes.", *question["right"]))
     lines = [f"**{number}.** {question['ask']}\n"]
     for verdict, text, why in answers:
-        body = f"{verdict} {why}"
-        lines.append(f"<details><summary>{html(text)}</summary>{html(body)}</details>")
+        # Inside HTML, Markdown's marks mean nothing.
+        shown, body = look.with_code(str(text)), look.with_code(f"{verdict} {why}")
+        lines.append(f"<details><summary>{shown}</summary>{body}</details>")
     return "\n".join(lines)
-
-
-def html(text: Any) -> str:
-    """Text within HTML, where Markdown's marks mean nothing: `code` becomes <code>."""
-    parts = escape(str(text), quote=False).split("`")
-    return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))

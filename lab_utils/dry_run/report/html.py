@@ -67,7 +67,8 @@ def _template(name: str) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
     )
     functions = (figure_text, kind_text, shorten)
-    templates.filters |= {item.__name__: item for item in functions} | {"code": _with_code}
+    templates.filters |= {item.__name__: item for item in functions}
+    templates.filters["code"] = lambda text: Markup(look.with_code(text))
     sheet = (_FOLDER / "report.css").read_text(encoding="utf-8")
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
     style = Markup(sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run"))
@@ -81,14 +82,6 @@ def _template(name: str) -> jinja2.Template:
     }
     names |= {"colours": _COLOURS, "icons": icons}
     return templates.get_template(name, globals=names)
-
-
-def _with_code(text: str) -> Markup:
-    """Text as HTML, with `code` between backticks; an odd number of them stays as it is."""
-    pieces = escape(text).split("`")
-    if len(pieces) % 2 == 0:
-        return Markup(escape(text))
-    return Markup("".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(pieces)))
 
 
 @cache

@@ -269,6 +269,14 @@ def _positions(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
     """How many pairs of an output place and a kernel place meet a real input place, on one axis."""
     low = int(window.get("pad", "0_0").split("_")[0])
     stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
-    steps = np.arange(kernel) * int(window.get("rhs_dilate", 1)) - low
-    places = np.arange(out)[:, None] * stride + steps
-    return int(np.sum((places >= 0) & (places <= (size - 1) * holes) & (places % holes == 0)))
+    step = int(window.get("rhs_dilate", 1))
+    # For each output place, every `period`-th kernel place between two ends. A table of all pairs would take
+    # gigabytes: XLA writes a product of many matrices as a convolution over their number.
+    starts = np.arange(out) * stride - low
+    shared = math.gcd(step, holes)
+    period = holes // shared
+    first = -starts // shared * pow(step // shared, -1, period) % period
+    lowest = np.maximum(0, -(starts // step))
+    highest = np.minimum(kernel - 1, ((size - 1) * holes - starts) // step)
+    met = (highest - first) // period - (lowest - 1 - first) // period
+    return int(np.sum(np.maximum(0, met)[starts % shared == 0]))
