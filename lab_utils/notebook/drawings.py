@@ -140,40 +140,6 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     look.show(figure, f"What runs where. {words}. {queues}")
 
 
-def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) -> None:
-    """A matrix of marks: by row, for each column, an "e" for each error and an "s" for each silent fault."""
-    figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.2))
-    looks = {"e": ("s", look.ALARM, "an error"), "s": ("o", look.SECOND, "silent")}
-    for row, cells in enumerate(rows.values()):
-        for column, marks in enumerate(cells):
-            for place, mark in enumerate(marks):
-                marker, colour, _ = looks[mark]
-                x = column + 0.2 * (place - (len(marks) - 1) / 2)
-                axes.plot(x, row, marker, color=colour, markersize=9)
-    for marker, colour, word in looks.values():
-        axes.plot([], [], marker, color=colour, label=word)
-    axes.set_xticks(range(len(columns)), columns, fontsize=8)
-    axes.set_yticks(range(len(rows)), rows, fontsize=9)
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color=NEUTRAL, alpha=0.3)
-    axes.tick_params(which="both", length=0)
-    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
-    lines = []
-    for column, name in enumerate(columns):
-        words = (f"{row} {_marks(cells[column])}" for row, cells in rows.items() if cells[column])
-        lines.append(f"{name}: {', '.join(words)}")
-    look.show(figure, f"Faults by what they are about. {'; '.join(lines)}.")
-
-
-def _marks(marks: str) -> str:
-    """Marks of a cell of `matrix_of_faults` in words: "2 errors and 1 silent"."""
-    errors, silent = marks.count("e"), marks.count("s")
-    words = [counted(errors, "error")] if errors else []
-    return " and ".join([*words, f"{silent} silent"] if silent else words)
-
-
 def bits(value: float = 1 + 1 / 300) -> None:
     """The bits of a number as float32, bfloat16 and float16, and what each makes of it."""
     from ml_dtypes import bfloat16
