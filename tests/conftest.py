@@ -16,6 +16,7 @@ from PIL import Image
 from lab_utils import datasets
 from lab_utils.common import files, proxies, scratch
 from lab_utils.convert import Manifest, convert, read_manifest
+from lab_utils.datasets import photos
 
 # What a person's shell has set for other work would change what is judged and what is said.
 for name in (
@@ -114,7 +115,9 @@ def tiny_photos(once) -> Path:
 @pytest.fixture(scope="session")
 def tiny_csv(tiny_photos, once) -> datasets.Photos:
     """The split of `tiny_photos`: 15 pictures to train on, 12 to evaluate."""
-    folder = once("csv", lambda to: datasets.from_folder(tiny_photos, to, eval_fraction=0.4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(photos, "EVAL_SHARE", 0.4)
+        folder = once("csv", lambda to: datasets.from_folder(tiny_photos, to))
     return datasets.Photos.at(tiny_photos, folder)
 
 

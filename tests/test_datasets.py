@@ -152,12 +152,6 @@ class TestFolder:
             datasets.from_folder(fill(tmp_path / "in", contents or {}), tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
-    @pytest.mark.parametrize("fraction", [0, 20, float("nan")])
-    def test_fraction_out_of_range(self, tmp_path, fraction):
-        folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
-        with pytest.raises(DatasetError, match="between 0 and 1"):
-            datasets.from_folder(folder, tmp_path / "out", fraction)
-
     def test_a_class_in_both_forms_of_unicode_is_one(self, tmp_path):
         contents = {"u\u0308": some("a", 5), "\u00fc": some("b", 5), "c": some("c", 5)}
         datasets.from_folder(fill(tmp_path / "in", contents), tmp_path / "out")
@@ -175,7 +169,7 @@ class TestFolder:
         assert datasets.from_folder(folder, tmp_path / "out") == split  # the same again is welcome
         before = split.eval_csv.read_bytes()
         with pytest.raises(DatasetError, match="Nothing was overwritten"):
-            datasets.from_folder(folder, tmp_path / "out", eval_fraction=0.4)
+            datasets.from_folder(fill(folder, {"c": some("c", 9)}), tmp_path / "out")
         assert split.eval_csv.read_bytes() == before
         assert sorted(os.listdir(tmp_path / "out")) == ["eval.csv", "labels.txt", "train.csv"]
 
@@ -194,7 +188,7 @@ class TestBundled:
 
     def test_split_is_that_of_the_bytes(self):
         bundled = datasets.bundled()
-        train, evaluation = photos.split(photos.scan(bundled.folder), 0.2)
+        train, evaluation = photos.split(photos.scan(bundled.folder))
         for side, file in ((train, bundled.train_csv), (evaluation, bundled.eval_csv)):
             expected = [(f"{photo.label}/{photo.path.name}", photo.label) for photo in side]
             assert rows(file) == expected

@@ -14,7 +14,7 @@ from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read import inputs, training
+from lab_utils.dry_run.read import inputs, sent, training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
@@ -173,7 +173,7 @@ def test_python_in_an_input_pipeline_is_an_error_on_several_hosts(cores, severit
     with tf.Graph().as_default() as graph:
         data = tf.data.Dataset.from_generator(numbers, tf.int32)  # <- here
         data.map(lambda x: tf.py_function(abs, [x], tf.int32))  # <- there
-    places = {(each.place.code, each.severity) for each in inputs.python([graph], cores, "")}
+    places = {(each.place.code, each.severity) for each in sent.python([graph], cores, "")}
     assert {code.rpartition("# ")[2] for code, _ in places} == {"<- here", "<- there"}
     assert {found for _, found in places} == {severity}
 

@@ -314,9 +314,3 @@ def test_every_view_shows_the_lines_as_bars():
     assert " 50% ██████ " in str(report) and "width:50.0%" in report._repr_html_()
     assert "model.py:7" in str(report) and "model.py:7" in report._repr_html_()
     assert dict(words.bases(report)).keys() >= {"estimated times", "bounds", "lines"}
-
-
-@pytest.mark.parametrize("name", ["tpu8t:2x2x1", "TPU8i:2x2x2"])
-def test_a_chip_that_the_compiler_does_not_know_yet_is_named_so(name):
-    with pytest.raises(chips.BadTopology, match="does not know tpu8. yet .*HBM"):
-        chips.parse(name)

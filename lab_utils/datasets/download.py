@@ -11,7 +11,7 @@ URL = "http://download.tensorflow.org/example_images/flower_photos.tgz"
 SHA256 = "4c54ace7911aaffe13a365c34f650e71dd5bf1be0a58b464e5a7183e3e595d9c"
 
 
-def download_flower_photos(to: str | os.PathLike[str], eval_fraction: float = 0.2) -> Photos:
+def download_flower_photos(to: str | os.PathLike[str]) -> Photos:
     """Downloads, verifies, extracts and splits the 3,670 photographs; what is downloaded already stays.
 
     In `to` there will be flower_photos.tgz, the photographs in flower_photos_extracted/flower_photos, and the
@@ -19,7 +19,6 @@ def download_flower_photos(to: str | os.PathLike[str], eval_fraction: float = 0.
 
     Args:
         to: a folder; made where it is missing.
-        eval_fraction: as for `from_folder`.
 
     Raises:
         DatasetError: the network failed, or it is another archive.
@@ -39,7 +38,7 @@ def download_flower_photos(to: str | os.PathLike[str], eval_fraction: float = 0.
             f"`curl -C - -o {to / 'flower_photos.tgz'} {URL}` goes on where it broke."
         ) from error
     folder = Path(extracted) / "flower_photos"
-    photos = from_folder(folder, to, eval_fraction)
+    photos = from_folder(folder, to)
     print(
         "Licensed CC BY 2.0: name the photographers wherever you show or share their photographs. "
         f"Their names are in {folder / 'LICENSE.txt'}"

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from lab_utils.common import files
 from lab_utils.common.figures import counted
 
+EVAL_SHARE = 0.2  # of each class, rounded to whole photographs, at least one
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
 IN_WHEEL, IN_CHECKOUT = (
@@ -88,9 +89,7 @@ def play() -> str:
     return (files_folder() / "shakespeare" / "as_you_like_it.txt").read_text(encoding="ascii")
 
 
-def from_folder(
-    folder: str | os.PathLike[str], output_dir: str | os.PathLike[str], eval_fraction: float = 0.2
-) -> Photos:
+def from_folder(folder: str | os.PathLike[str], output_dir: str | os.PathLike[str]) -> Photos:
     """Splits photographs in class sub-folders, and writes train.csv, eval.csv and labels.txt.
 
     The photographs stay where they are. Which side one is on depends on its bytes and those of its class
@@ -101,8 +100,6 @@ def from_folder(
         folder: holds one sub-folder for each class, with the photographs directly in it.
         output_dir: where the three files go; outside `folder`. Made where it is missing. Paths to photographs
             within it are written relative to it.
-        eval_fraction: share of each class that goes to evaluation, rounded to whole photographs, at
-            least one.
 
     Raises:
         DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
@@ -114,7 +111,7 @@ def from_folder(
             "output_dir."
         )
     photographs = scan(folder)
-    train, evaluation = split(photographs, eval_fraction)
+    train, evaluation = split(photographs)
     labels = sorted({photo.label for photo in photographs})
     photos = Photos.at(folder, output_dir)
     contents = {
@@ -126,9 +123,8 @@ def from_folder(
     for path, text in contents.items():
         if path.exists() and path.read_bytes() != text.encode():
             raise DatasetError(
-                f"{path} exists already and has different contents (from other photographs, or "
-                "another eval_fraction). Nothing was overwritten: choose another output_dir, or "
-                "move this one away."
+                f"{path} exists already and has different contents (from other photographs). "
+                "Nothing was overwritten: choose another output_dir, or move this one away."
             )
     for path, text in contents.items():
         files.write(path, text)
@@ -192,23 +188,17 @@ def _fits_a_row(text: str) -> bool:
     return not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text)
 
 
-def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], list[Photo]]:
+def split(photographs: list[Photo]) -> tuple[list[Photo], list[Photo]]:
     """Training and evaluation, each in the order of the SHA-256 of their bytes, which mixes the classes.
 
     In each class the photographs of lowest SHA-256 are for evaluation. Bytes that stand in two classes are
     for training, all of them: one of their labels is wrong, and evaluation should not count it.
     """
-    if not 0 < eval_fraction < 1:
-        raise DatasetError(
-            f"eval_fraction is {eval_fraction}, but it should be between 0 and 1, such as 0.2."
-        )
     copies: dict[str, list[Photo]] = defaultdict(list)
     for photo in sorted(photographs, key=lambda photo: (photo.digest, photo.label, photo.path)):
         copies[photo.digest].append(photo)
     sizes = Counter(photo.label for photo in photographs)
-    for_evaluation = {
-        label: max(1, int(eval_fraction * size + 0.5)) for label, size in sizes.items()
-    }
+    for_evaluation = {label: max(1, int(EVAL_SHARE * size + 0.5)) for label, size in sizes.items()}
     train: list[Photo] = []
     evaluation: list[Photo] = []
     for group in copies.values():
@@ -230,8 +220,7 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
             if not any(photo.label == label for photo in side):
                 raise DatasetError(
                     f"Class {label!r} leaves nothing to {use}: it has {counted(size, 'photograph')}, copies "
-                    f"included. Add different photographs, change eval_fraction ({eval_fraction}), or move "
-                    "the class away."
+                    "included. Add different photographs, or move the class away."
                 )
     if repeated := len(photographs) - len(copies):
         print(f"{counted(repeated, 'file')} repeat another; copies stay on one side")

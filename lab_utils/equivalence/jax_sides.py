@@ -59,8 +59,6 @@ class JaxSide:
         self._start = jax.tree.map(np.array, port.state)
         self.trained = list(self._named(port.trained))
         self.untrained = list(self._named(port.untrained))
-        self._entries = dict.fromkeys(self.trained, port.trained)
-        self._entries |= dict.fromkeys(self.untrained, port.untrained)
         self._state = self._placed(self._start)
 
     def _named(self, entry: str) -> Arrays:

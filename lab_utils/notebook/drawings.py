@@ -31,8 +31,8 @@ def _box(axes: Axes, x: float, y: float, width: float, height: float, text: str,
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=8, color=INK)
 
 
-def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], colour: str = NEUTRAL):
-    arrow = FancyArrowPatch(start, end, arrowstyle="->", color=colour, mutation_scale=10, lw=1.2)
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]):
+    arrow = FancyArrowPatch(start, end, arrowstyle="->", color=NEUTRAL, mutation_scale=10, lw=1.2)
     axes.add_patch(arrow)
 
 
@@ -66,32 +66,24 @@ def matrix_unit() -> None:
     _show_image("matrix_unit")
 
 
-def batch_to_cores(batch: int = 1024, hosts: int = 1, cores: int = 8) -> None:
-    """How a global batch reaches the cores, with one input_fn a host, and each function's share."""
-    share, each = batch // hosts, batch // cores
-    figure, (axes,) = _card(7.4, 2.7)
-    width = cores / hosts
-    text = f"train_batch_size = {batch:,}, the global batch: the constructor of TPUEstimator"
-    _box(axes, 0, 3.2, cores - 0.1, 0.7, text, DATA)
-    for host in range(hosts):
-        x = host * width
-        files = "" if hosts == 1 else "reads its own files, "
-        text = f'host {host}: input_fn {files}\nparams["batch_size"] = {share:,}, the host\'s share'
-        _box(axes, x, 1.6, width - 0.1, 0.95, text, HOST)
-        _arrow(axes, (x + width / 2, 3.2), (x + width / 2, 2.55))
-    for core in range(cores):
-        _box(axes, core, 0, 0.9, 0.7, f"{each}", CORE)
-        _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
-    text = f'{counted(cores, "core")}: model_fn, params["batch_size"] = {each}, a core\'s share'
-    axes.text(0, -0.45, text, fontsize=9)
-    axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
-    look.show(
-        figure,
-        f"The constructor of TPUEstimator is given a global batch of {batch:,}. "
-        f"{counted(hosts, 'host')} with {share:,} examples each: that is batch_size in the params of "
-        f"input_fn. {counted(cores, 'core')} with {each} examples each: that is batch_size in the "
-        "params of model_fn.",
-    )
+def one_host() -> None:
+    """How a batch of 1,024 reaches the eight cores of one host, and each function's share."""
+    _show_image("one_host")
+
+
+def two_hosts() -> None:
+    """How a batch of 1,024 reaches the sixteen cores of two hosts, with one input_fn a host."""
+    _show_image("two_hosts")
+
+
+def tile() -> None:
+    """An array [20, 300] in tiles of 8 by 128: what is data, what is padding."""
+    _show_image("tile")
+
+
+def filled_matrix_unit() -> None:
+    """Weights [10, 128] in the grid of a matrix unit of 128 by 128 cells, and in one of 256 by 256."""
+    _show_image("filled_matrix_unit")
 
 
 def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:
@@ -146,93 +138,6 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     words = " ".join(words.split())
     queues = "The infeed leads from the first to the second, the outfeed back."
     look.show(figure, f"What runs where. {words}. {queues}")
-
-
-def matrix_of_faults(rows: Mapping[str, Sequence[str]], columns: Sequence[str]) -> None:
-    """A matrix of marks: by row, for each column, an "e" for each error and an "s" for each silent fault."""
-    figure, axes = plt.subplots(figsize=(8, 0.6 * len(rows) + 1.2))
-    looks = {"e": ("s", look.ALARM, "an error"), "s": ("o", look.SECOND, "silent")}
-    for row, cells in enumerate(rows.values()):
-        for column, marks in enumerate(cells):
-            for place, mark in enumerate(marks):
-                marker, colour, _ = looks[mark]
-                x = column + 0.2 * (place - (len(marks) - 1) / 2)
-                axes.plot(x, row, marker, color=colour, markersize=9)
-    for marker, colour, word in looks.values():
-        axes.plot([], [], marker, color=colour, label=word)
-    axes.set_xticks(range(len(columns)), columns, fontsize=8)
-    axes.set_yticks(range(len(rows)), rows, fontsize=9)
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color=NEUTRAL, alpha=0.3)
-    axes.tick_params(which="both", length=0)
-    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
-    lines = []
-    for column, name in enumerate(columns):
-        words = (f"{row} {_marks(cells[column])}" for row, cells in rows.items() if cells[column])
-        lines.append(f"{name}: {', '.join(words)}")
-    look.show(figure, f"Faults by what they are about. {'; '.join(lines)}.")
-
-
-def _marks(marks: str) -> str:
-    """Marks of a cell of `matrix_of_faults` in words: "2 errors and 1 silent"."""
-    errors, silent = marks.count("e"), marks.count("s")
-    words = [counted(errors, "error")] if errors else []
-    return " and ".join([*words, f"{silent} silent"] if silent else words)
-
-
-def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:
-    """An array of two axes in tiles of `height` by `width`: what is data, what is padding."""
-    figure, (axes,) = _card(6.4, 2.6)
-    full_rows, full_columns = -(-rows // height) * height, -(-columns // width) * width
-    axes.add_patch(
-        Rectangle((0, 0), full_columns, full_rows, fc="#fbe3e1", ec="none", hatch="///", lw=0)
-    )
-    axes.add_patch(Rectangle((0, 0), columns, rows, facecolor=DATA, edgecolor="none"))
-    for x in range(0, full_columns + 1, width):
-        axes.plot([x, x], [0, full_rows], color=NEUTRAL, lw=1)
-    for y in range(0, full_rows + 1, height):
-        axes.plot([0, full_columns], [y, y], color=NEUTRAL, lw=0.4)
-    used = rows * columns / (full_rows * full_columns)
-    text = f"[{rows}, {columns}]: data"
-    axes.text(columns / 2, rows / 2, text, ha="center", va="center", fontsize=9, color=INK)
-    axes.set(xlim=(-2, full_columns + 2), ylim=(full_rows + 2, -2))
-    told = (
-        f"Stored as [{full_rows}, {full_columns}] in tiles of {height} by {width}; hatched: padding. "
-        f"{used:.0%} is data."
-    )
-    figure.suptitle(told, fontsize=9)
-    look.show(figure, f"An array [{rows}, {columns}]. {told}")
-
-
-def filled_matrix_unit(
-    rows: int = 10, columns: int = 128, edges: Sequence[int] = (128, 256)
-) -> None:
-    """Weights [rows, columns] in the grid of a matrix unit, one of each number of cells along an edge.
-
-    Both sizes are at most the smallest edge.
-    """
-    figure, panels = _card(7.0, 3.0, len(edges))
-    told = []
-    for axes, edge in zip(panels, edges, strict=True):
-        share = rows * columns / edge**2
-        axes.add_patch(Rectangle((0, 0), edge, edge, fc="#fbe3e1", ec=NEUTRAL, hatch="///", lw=1))
-        axes.add_patch(Rectangle((0, 0), columns, rows, facecolor=DATA, edgecolor=NEUTRAL))
-        _arrow(axes, (-0.2 * edge, rows / 2), (-0.02 * edge, rows / 2))
-        axes.text(-0.22 * edge, rows / 2, f"[batch, {rows}]", ha="right", va="center", fontsize=8)
-        _arrow(axes, (columns / 2, 1.02 * edge), (columns / 2, 1.17 * edge))
-        text = f"[batch, {columns}]"
-        axes.text(columns / 2, 1.19 * edge, text, ha="center", va="top", fontsize=8)
-        axes.set_title(f"{edge} by {edge} cells: {share:.0%} hold weights", fontsize=9)
-        axes.set(xlim=(-0.75 * edge, 1.02 * edge), ylim=(1.3 * edge, -0.02 * edge), aspect="equal")
-        told.append(f"{share:.0%} of a grid of {edge} by {edge}")
-    look.show(
-        figure,
-        f"A product of [batch, {rows}] and weights [{rows}, {columns}] in a matrix unit. The weights fill "
-        f"{rows} rows and {columns} columns of its cells: {', '.join(told)}. The other cells hold padding, "
-        "and multiply zeros.",
-    )
 
 
 def bits(value: float = 1 + 1 / 300) -> None:
@@ -322,14 +227,10 @@ def _feed(
     return starts
 
 
-def feeding(prepare: float = 4, transfer: float = 2, step: float = 5) -> None:
-    """Timelines of host and core: without prefetch, with it, and with a host that is too slow.
-
-    Args:
-        prepare: what the host takes to prepare a batch, in ms; the slow host takes twice as long.
-        transfer: what the infeed takes to hand it over, in ms.
-        step: what the core takes for it, in ms.
-    """
+def feeding() -> None:
+    """Timelines of host and core: without prefetch, with it, and with a host that is too slow."""
+    # What a batch takes in ms: on the host, in the infeed, on the core; the slow host takes twice as long.
+    prepare, transfer, step = 4, 2, 5
     cases = (
         ("without prefetch", prepare, False),
         ("with prefetch", prepare, True),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Areas, lines and titles of figures, which show on white and on JupyterLab's dark theme (4 to 1 on both).
 FILLED, BAR, ALARM = "#2e8b4f", "#4a7fc1", "#d6453d"
 RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
-NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
+NEUTRAL, FAINT = "#6e7781", "#c9ced6"
 TEXT = "#1f2328"
 # The labs' drawings: fills, and the ink that reads on them.
 INK, CORE, HOST, DATA, IDLE = "#333333", "#f2b36b", "#cfe3d4", "#cfd8ea", "#ffffff"

@@ -139,13 +139,6 @@ CHIPS = {
 }
 # fmt: on
 _ALIASES = {"v5": "v5p"}
-# Announced on 2026-04-22, and not known to the compiler (libtpu 0.0.42.1): what is published of one chip, as
-# corsummit.netlify.app/news/google-tpu-8t-8i-eighth-generation-split-training-inference-cloud-next reports
-# it, read 2026-11-27. There is no peak in bfloat16 among it.
-ANNOUNCED = {
-    "tpu8t": "for training: 12.6 PFLOP/s in 4 bits, 216 GB of HBM at 6.5 TB/s, 9,600 chips in a pod",
-    "tpu8i": "for inference: 10.1 PFLOP/s in 4 bits, 288 GB of HBM at 8.6 TB/s",
-}
 # What people can get: one chip, or one machine's, of each kind that is sold; and v2, for TPUEstimator.
 POPULAR = ("v5e:1x1", "v5e:2x4", "v6e:1x1", "v6e:2x4", "v5p:2x2x1", "tpu7x:2x2x1", "v2:2x2")
 # What a port is judged for where nobody names a topology, by what computes it: v2 is where TPUEstimator and
@@ -168,10 +161,6 @@ def parse(topology: str) -> tuple[Chip, int]:
     match = re.fullmatch(r"(\w+)[:=_]([1-9]\d*(?:x[1-9]\d*){1,2})(_twisted|_untwisted)?", topology)
     name = match[1].lower() if match else ""
     chip = CHIPS.get(_ALIASES.get(name, name))
-    if name in ANNOUNCED:
-        raise BadTopology(
-            f"the TPU compiler does not know {name} yet ({ANNOUNCED[name]}). Accepted: {ACCEPTED}"
-        )
     if chip is None:
         slice_name = _of_type(topology)
         hint = f"; as a type of slice it is {slice_name}" if slice_name else ""

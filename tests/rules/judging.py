@@ -18,7 +18,7 @@ from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.read import inputs
+from lab_utils.dry_run.read import sent
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.target import Target, of_recording
 from lab_utils.dry_run.trace.messages import settings_finding
@@ -120,7 +120,7 @@ def _fed(port: Port, rule: str) -> list[Finding]:
 @pytest.fixture(autouse=True)
 def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
-    monkeypatch.setattr(inputs, "_LARGE", 2**20)
+    monkeypatch.setattr(sent, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
 

@@ -114,9 +114,9 @@ def of_collectives(compiled: Compiled) -> list[Figure]:
 
 
 def by_line(
-    costs: dict[tuple[Place, str], np.ndarray], place_of: Callable[[str], Place], most: int = 10
+    costs: dict[tuple[Place, str], np.ndarray], place_of: Callable[[str], Place]
 ) -> list[LineCost]:
-    """The `most` lines with the most estimated cycles, then bytes; what has no line stands together.
+    """The ten lines with the most estimated cycles, then bytes; what has no line stands together.
 
     Args:
         costs: of a `Summary`, by line and op.
@@ -129,4 +129,4 @@ def by_line(
             place = line if line.file or line.text else NOWHERE
         sums[place] = sums.get(place, 0.0) + cost
     lines = [LineCost(place, *map(float, cost)) for place, cost in sums.items()]
-    return sorted(lines, key=lambda line: (line.cycles, line.bytes), reverse=True)[:most]
+    return sorted(lines, key=lambda line: (line.cycles, line.bytes), reverse=True)[:10]

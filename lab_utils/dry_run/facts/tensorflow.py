@@ -9,6 +9,7 @@ from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts, fact
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.read import files
 from lab_utils.dry_run.read import inputs as data
 from lab_utils.dry_run.read.batches import unfit
 from lab_utils.dry_run.read.flow import INFEED, CoreProgram, Flow, analyse
@@ -29,6 +30,8 @@ _OF_GRAPHS = (
     "read.training",
     "read.randomness",
     "read.inputs",
+    "read.files",
+    "read.sent",
 )
 
 
@@ -233,12 +236,12 @@ class EstimatorFacts(Facts):
     @fact
     def missing_files(self) -> list[tuple[str, Place]]:
         """What the input pipeline lacks of its files, and the line."""
-        return data.missing_files(self.pipeline.graph)
+        return files.missing_files(self.pipeline.graph)
 
     @fact
     def local_files(self) -> list[tuple[str, Place]]:
         """The paths of this machine that the input pipeline reads, and the lines."""
-        return data.local_files_of(self.pipeline.graph)
+        return files.local_files_of(self.pipeline.graph)
 
     @fact
     def mapped(self) -> list[Any]:
@@ -312,12 +315,12 @@ class DatasetFacts(OfAStep):
     @fact
     def missing_files(self) -> list[tuple[str, Place]]:
         """What it lacks of its files, and the line."""
-        return data.missing_files_of_dataset(self.dataset, self.place_of_batches)
+        return files.missing_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def local_files(self) -> list[tuple[str, Place]]:
         """The paths of this machine that it reads, and the lines."""
-        return data.local_files_of_dataset(self.dataset, self.place_of_batches)
+        return files.local_files_of_dataset(self.dataset, self.place_of_batches)
 
     @fact
     def mapped(self) -> list[Any]:

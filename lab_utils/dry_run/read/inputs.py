@@ -1,5 +1,4 @@
-"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226, TPU228,
-TPU237.
+"""The input pipelines: TPU211, TPU214, TPU216, TPU218, TPU225, TPU226, TPU232, TPU236.
 
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
@@ -8,12 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from os.path import isfile
 from typing import Any
 
 import numpy as np
 
-from lab_utils.common.figures import memory
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import remote
 from lab_utils.dry_run.engine import rule
@@ -27,7 +24,6 @@ from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 
-_LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 _ENDLESS = 2**48  # elements: a counter's whole range
 _MOST_COUNTED = 200_000  # examples of files: counting them reads them
 _COUNTING = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=20_000)
@@ -178,7 +174,7 @@ def links_of(pipeline: Pipeline) -> list[Link]:
 
 def links_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[Link]:
     """The same of a dataset that fit or a strategy is given at `where`: of the others no line is known."""
-    return [Link.of(type(each).__name__, where) for each in _chain(dataset)]
+    return [Link.of(type(each).__name__, where) for each in chain_of_dataset(dataset)]
 
 
 def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
@@ -200,7 +196,7 @@ _SAME_BATCHES = re.compile(r"_?(Prefetch|ParallelMap|Map|Options|Cache|Repeat|Sh
 def last_batch_of_dataset(dataset: tf.data.Dataset, where: Place) -> LastBatch | None:
     """The same of a dataset that fit or a strategy is given at `where`."""
     are_all = True
-    for each in _chain(dataset):
+    for each in chain_of_dataset(dataset):
         size, drops = _tensorflow.batches_of_dataset(each)
         if size is not None:
             source = _tensorflow.inputs_of_dataset(each)[0]
@@ -465,170 +461,24 @@ def never_ends(endless: tuple[str, Place] | None) -> Iterator[Finding]:
         yield finding("TPU236", where, argument=argument)
 
 
-@rule("TPU233", needs=("missing_files",))
-def no_files(missing: list[tuple[str, Place]]) -> Iterator[Finding]:
-    """A finding for each list of files that is empty, and for each pattern that no file fits."""
-    for what, where in missing:
-        yield finding("TPU233", where, what=what)
-
-
-_NO_NAMES = "The list of files is empty"
-
-
-def missing_files(graph: Any) -> list[tuple[str, Place]]:
-    """What an input pipeline lacks of its files, in words, and the line: as far as constants tell it."""
-    missing = []
-    for op in everywhere(graph):
-        if op.type == "TensorSliceDataset":
-            if any(map(_tensorflow.is_empty_list, op.inputs)):
-                missing.append((_NO_NAMES, place(op)))
-        elif op.type == "MatchingFiles":
-            patterns = tf.get_static_value(op.inputs[0])
-            if patterns is not None and (unmet := _unmet(np.atleast_1d(patterns))):
-                missing.append((f"No file matches {unmet}", place(op)))
-    return missing
-
-
-def missing_files_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[tuple[str, Place]]:
-    """The same of a dataset that fit or a strategy is given at `where`."""
-    lists = (each for each in _chain(dataset) if _tensorflow.slices_nothing(each))
-    return [(_NO_NAMES, where) for _ in lists][:1]
-
-
-def _unmet(patterns: np.ndarray) -> str:
-    """The patterns in words, where they are of this machine and no file fits; "" for others."""
-    texts = [pattern.decode() for pattern in patterns]
-    if not texts or any("://" in text or tf.io.gfile.glob(text) for text in texts):
-        return ""
-    return " or ".join(map(repr, texts[:3]))
-
-
-@rule("TPU237", needs=("local_files", "address"))
-def local_files(files: list[tuple[str, Place]], address: str) -> Iterator[Finding]:
-    """A finding for each line that reads files of this machine, where the TPU's host runs the pipeline."""
-    lines = {where: path for path, where in reversed(files)} if is_elsewhere(address) else {}
-    for where, path in lines.items():
-        yield finding("TPU237", where, does="reads", path=path, case="data")
-
-
-def is_elsewhere(address: str) -> bool:
-    """Whether a TPU at that grpc:// address has a host of its own; "" stands for a TPU without an address."""
-    return bool(address) and not re.search(r"//(localhost|127\.0\.0\.1)\b", address)
-
-
-# Ops that read files whose names are their first input.
-_READERS = re.compile(
-    r"(ReadFile|MatchingFiles|(TFRecord|TextLine|FixedLengthRecord)Dataset(V\d)?)$"
-)
-
-
-def local_files_of(graph: Any) -> list[tuple[str, Place]]:
-    """A path of this machine that each op of an input pipeline reads, and its line.
-
-    Names that a function gets are among the strings of the graph, as far as they are constants: such a string
-    counts where it is the name of a file here.
-    """
-    ops = list(everywhere(graph))
-    readers = [op for op in ops if _READERS.match(op.type)]
-    texts = [text for op in ops if readers and op.type == "Const" for text in _texts(op.outputs[0])]
-    found = []
-    for op in readers:
-        names = _texts(op.inputs[0])
-        local = _first_local(names) if names else _first_existing(texts)
-        found += [(local, place(op))] if local else []
-    return found
-
-
-def local_files_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[tuple[str, Place]]:
-    """The same of a dataset that fit or a strategy is given at `where`."""
-    chain = _chain(dataset)
-    given = [text for each in chain for text in _tensorflow.strings_of_dataset(each)]
-    names = [text for each in chain for text in _tensorflow.files_of_dataset(each)]
-    if local := _first_local(names):
-        return [(local, where)]
-    ops = [op for graph in graphs_of_dataset(dataset) for op in everywhere(graph)]
-    readers = [op for op in ops if _READERS.match(op.type)]
-    local = _first_existing(given) if readers else ""
-    return [(local, place(op)) for op in readers] if local else []
-
-
-def _texts(tensor: tf.Tensor) -> list[str]:
-    """The strings of a constant; none of other tensors."""
-    if tensor.dtype != tf.string or (value := tf.get_static_value(tensor)) is None:
-        return []
-    return [text.decode(errors="replace") for text in np.ravel(value)]
-
-
-def _first_local(names: list[str]) -> str:
-    return next((name for name in names if name and "://" not in name), "")
-
-
-def _first_existing(texts: list[str]) -> str:
-    return next((text for text in texts if text and "://" not in text and isfile(text)), "")
-
-
-@rule("TPU228", needs=("functions_of_input", "cores", "address"))
-def python(graphs: list[Any], cores: int, address: str) -> Iterator[Finding]:
-    """A finding for each call of Python in the graphs of an input pipeline.
-
-    It is a note where `cores` are those of one host and the program has not named an `address` of its TPU.
-    """
-    hosts = cores // _tpu_estimator.CORES_PER_HOST
-    where = "If the TPU has one host, and your program runs on that host, this works."
-    if hosts > 1:
-        where = f"A TPU with {cores} cores has {hosts} hosts."
-    elif address:
-        where = (
-            "Your program connects to its TPU at a grpc:// address, so the TPU's host runs the "
-            "input pipeline in a different process."
-        )
-    for op in (op for graph in graphs for op in everywhere(graph)):
-        if "PyFunc" in op.type:
-            is_note = not address and hosts <= 1
-            yield finding("TPU228", place(op), note=is_note, op=op.type, hosts=where, case="input")
-
-
-@rule("TPU228", needs=("host_ops", "address"))
-def python_of_host(ops: list[tf.Operation], address: str) -> Iterator[Finding]:
-    """A finding for each call of Python in metric_fn or host_call, which the TPU's own host runs."""
-    for op in ops if is_elsewhere(address) else ():
-        if "PyFunc" in op.type:
-            yield finding("TPU228", place(op), op=op.type, case="host")
-
-
 def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
     """The graphs of the functions of a dataset that fit or a strategy is given, and of those before it."""
-    return [graph for each in _chain(dataset) for graph in _tensorflow.functions_of_dataset(each)]
+    return [
+        graph
+        for each in chain_of_dataset(dataset)
+        for graph in _tensorflow.functions_of_dataset(each)
+    ]
 
 
 def mapped_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
     """The graphs of the functions that such a dataset, and those before it, map over their elements."""
-    graphs = map(_tensorflow.function_of_dataset, _chain(dataset))
+    graphs = map(_tensorflow.function_of_dataset, chain_of_dataset(dataset))
     return [graph for graph in graphs if graph is not None]
 
 
-def _chain(dataset: tf.data.Dataset) -> list[Any]:
+def chain_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
     """The dataset, and those that it takes its elements from, from the last to the sources."""
     chain = [dataset]
     for each in chain:
         chain += [other for other in _tensorflow.inputs_of_dataset(each) if other not in chain]
     return chain
-
-
-@rule("TPU222", needs=("functions_of_input",))
-def constants_of_input(graphs: list[Any]) -> Iterator[Finding]:
-    """A finding for each large constant of an input pipeline."""
-    for graph in graphs:
-        yield from constants(graph)
-
-
-@rule("TPU222", needs=("graph",))
-def constants(graph: Any) -> Iterator[Finding]:
-    """A finding for each large constant of a graph."""
-    for op in everywhere(graph):
-        if op.type == "Const":
-            value = op.outputs[0]
-            size = (value.shape.num_elements() or 0) * value.dtype.size
-            # One value repeated, as the zeros of a gradient, is stored once.
-            if size >= _LARGE and (size := op.get_attr("value").ByteSize()) >= _LARGE:
-                yield finding("TPU222", place(op), size=memory(size))

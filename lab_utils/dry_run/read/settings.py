@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.read.inputs import is_elsewhere
+from lab_utils.dry_run.read.sent import is_elsewhere
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import argument
