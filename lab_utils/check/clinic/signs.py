@@ -219,7 +219,9 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
     numbers, changes, paces = {}, frozenset(), {}
     if mode == "infer":
-        predictions = model.run(spec.predictions, batches[0])
+        # Strings stay on the host: a program may well keep them for a run without a TPU.
+        values = {k: v for k, v in spec.predictions.items() if v.dtype != tf.string}
+        predictions = model.run(values, batches[0])
         numbers = {f"the prediction {name}": value for name, value in predictions.items()}
     elif mode == "eval":
         numbers["the loss"] = model.run(spec.loss, batches[0])
