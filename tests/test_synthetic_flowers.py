@@ -58,3 +58,13 @@ def test_sizes_are_those_of_the_photographs():
     for file in datasets.bundled().folder.glob("*/*.jpg"):
         with Image.open(file) as image:
             assert image.size in SIZES
+
+
+def test_the_program_draws_a_set_like_the_bundled_one(tmp_path):
+    maker = Path(draw.__file__).parent
+    options = ["--output_dir", "set", "--per_class", "2", "--num_workers", "1"]
+    subprocess.run([sys.executable, maker, *options], cwd=tmp_path, check=True)
+    lists = [(tmp_path / "set" / name).read_text() for name in ("train.csv", "eval.csv")]
+    pictures = [line.split(",")[0] for line in "".join(lists).splitlines()]
+    assert len(pictures) == 10 and all((tmp_path / "set" / path).is_file() for path in pictures)
+    assert len((tmp_path / "set" / "labels.txt").read_text().split()) == 5

@@ -25,7 +25,7 @@ _REQUIRED = {
 }
 _NUMBERS = {
     "train_shards": (int, None, "number of training shards (default: one for about 1,000 rows)"),
-    "eval_shards": (int, None, "number of evaluation shards (default: as for training)"),
+    "eval_shards": (int, None, "number of evaluation shards (default: one for about 1,000 rows)"),
     "shorter_side": (
         int,
         None,

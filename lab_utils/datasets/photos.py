@@ -90,19 +90,16 @@ def play() -> str:
 
 
 def from_folder(folder: str | os.PathLike[str], output_dir: str | os.PathLike[str]) -> Photos:
-    """Splits photographs in class sub-folders, and writes train.csv, eval.csv and labels.txt.
+    """Splits photographs in class sub-folders, and writes the three files outside of their folder.
 
-    The photographs stay where they are. Which side one is on depends on its bytes and those of its class
-    alone: not on names, order or machine. Copies of the same bytes are always on one side. What was left
-    out is printed.
+    The photographs stay where they are. What was left out is printed.
 
     Args:
-        folder: holds one sub-folder for each class, with the photographs directly in it.
-        output_dir: where the three files go; outside `folder`. Made where it is missing. Paths to photographs
-            within it are written relative to it.
+        folder: as for `write_lists`.
+        output_dir: where the three files go; outside `folder`. Made where it is missing.
 
     Raises:
-        DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
+        DatasetError: as for `write_lists`, or `output_dir` is in `folder`.
     """
     output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
     if output_dir.is_relative_to(folder):
@@ -110,6 +107,23 @@ def from_folder(folder: str | os.PathLike[str], output_dir: str | os.PathLike[st
             f"{output_dir} is in the folder of photographs, which must not change: choose another "
             "output_dir."
         )
+    return write_lists(folder, output_dir)
+
+
+def write_lists(folder: Path, output_dir: Path) -> Photos:
+    """Splits photographs in class sub-folders, and writes train.csv, eval.csv and labels.txt.
+
+    Which side a photograph is on depends on its bytes and those of its class alone: not on names, order or
+    machine. Copies of the same bytes are always on one side.
+
+    Args:
+        folder: holds one sub-folder for each class, with the photographs directly in it.
+        output_dir: where the three files go. Made where it is missing. Paths to photographs within it are
+            written relative to it.
+
+    Raises:
+        DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
+    """
     photographs = scan(folder)
     train, evaluation = split(photographs)
     labels = sorted({photo.label for photo in photographs})

@@ -2,6 +2,6 @@
 
     python -m lab_utils.port train.py
 
-forms.py and inputs.py put the TPU's forms for the plain Estimator's, names.py today's names for those of
+forms.py puts the TPU's forms for the plain Estimator's, names.py today's names for those of
 tf.contrib and TensorFlow 1; listed.py lists the rest.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from draw import write
 
-from lab_utils.datasets import from_folder
+from lab_utils.datasets.photos import write_lists
 
 
 def main() -> None:
@@ -19,7 +19,8 @@ def main() -> None:
     if arguments.output_dir.exists() and any(arguments.output_dir.iterdir()):
         parser.error(f"{arguments.output_dir} is not empty: name another folder")
     write(arguments.output_dir, arguments.per_class, arguments.seed, arguments.num_workers)
-    from_folder(arguments.output_dir, arguments.output_dir)
+    folder = arguments.output_dir.resolve()
+    write_lists(folder, folder)
 
 
 if __name__ == "__main__":
