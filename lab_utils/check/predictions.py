@@ -44,7 +44,7 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
         for label, value, colour in rows
     )
     remark = f'<span style="{SOFT}">no prediction</span>' if none else ""
-    table = f'<table style="margin:2px 0 0;border:none;width:100%">{bars}</table>'
+    table = f'<table style="margin:2px 0 0;border:none;width:100%;table-layout:auto">{bars}</table>'
     text = f"{name}: {answer}; {kind}: {_number(figure, unit)}."
     return display_in_notebook(Card(text, f"<b>{escape(name)}</b> {remark}{table}"))
 

@@ -191,7 +191,7 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     figure = Figure(figsize=(7.5, 0.5 * len(shares) + 0.8))
     axes = figure.add_subplot()
     errors = [np.sqrt(share * (1 - share) / count) for share in shares.values()]
-    colours = [_PALE] * (len(shares) - 1) + [BAR]
+    colours = [_PALE] * (len(shares) - 1) + [f"{BAR}80"]  # so that the error's line shows on it
     axes.barh(
         list(shares), list(shares.values()), xerr=errors, color=colours, ecolor=NEUTRAL, capsize=3
     )
