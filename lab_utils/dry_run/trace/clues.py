@@ -148,7 +148,7 @@ def strings(trace: Trace, match: Match) -> dict[str, object]:
 def values(trace: Trace, match: Match) -> dict[str, object]:
     """Of values that are not tensors among the data: which of them, beside the message."""
     names = blame.names_of_values(trace.given)
-    error = f"{other(trace, match)['error']} input_fn returns {names}, which is not a tensor"
+    error = f"{other(trace, match)['error']}. input_fn returns {names}, which is not a tensor"
     hint = "Return only tensors from input_fn, and pass what is the same for all batches in params."
     return {"mode": trace.mode, "hint": hint, "error": error}
 
