@@ -73,6 +73,7 @@ import tensorflow.compat.v2 as v2
 from tensorflow.compat import v1 as again
 from tensorflow.contrib.tpu.python.tpu import tpu, tpu_context
 from tensorflow.python.framework import ops
+from tensorflow.python.keras.engine.base_layer import InputSpec, Layer
 from tensorflow.python.ops import array_ops, control_flow_ops
 from tensorflow.python.training import training_ops
 
@@ -83,6 +84,7 @@ assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator 
 assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
 assert tf.contrib.distribute.initialize_tpu_system is tf.tpu.experimental.initialize_tpu_system
 assert inspect.getargspec(lambda a, b=1, **more: 0) == (["a", "b"], None, "more", (1,))
+assert InputSpec is tf.keras.layers.InputSpec and Layer is tf.keras.layers.Layer
 assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder
 """
 

@@ -663,3 +663,14 @@ def global_step_given_to_two_optimizers(wrong):
         return tf.group(first, other.minimize(loss, step if wrong else None))  # <- TPU231
 
     return _training(train_op)
+
+
+@wrong("TPU211")
+def evaluation_that_repeats_no_batch(wrong):
+    """A filter tells nobody how many examples it leaves, and to repeat no batch gives none."""
+
+    def eval_input(params):
+        dataset = parts.examples(60 if wrong else 128).filter(lambda features, label: label >= 0)
+        return dataset.batch(params["batch_size"], drop_remainder=True).repeat()  # <- TPU211
+
+    return Port(parts.estimator(), parts.train_input, eval_input)

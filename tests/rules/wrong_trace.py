@@ -624,3 +624,15 @@ def predictions_in_a_list(wrong):
 @wrong("TPU122", place="wrong_trace.py")
 def a_prediction_that_is_no_tensor(wrong):
     return _predicting(lambda logits: {"logits": [logits] if wrong else logits})
+
+
+@wrong("TPU199")
+def a_number_among_the_features(wrong):
+    """As in a public GAN that grows: tensors and a number in one dict; without a TPU, model_fn gets both."""
+
+    def input_fn(params):  # <- TPU199
+        data = v1.data.make_one_shot_iterator(parts.train_input(params))
+        features, labels = data.get_next()
+        return {"x": features, **({"size": 8} if wrong else {})}, labels
+
+    return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)

@@ -6,7 +6,7 @@ input_fn is called once more a mode, in a graph of its own, as TPUEstimator call
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,11 @@ class LastBatch:
     examples: Callable[[], float | None]
     where: Place
 
+    def fills_none(self) -> bool:
+        """Whether there are known to be too few examples for a single batch."""
+        number = self.examples() if self.drops else None
+        return number is not None and number < self.size
+
     def rest(self) -> int | None:
         """Examples of a last, shorter batch; 0 where there is none, None where nobody knows."""
         if self.drops:
@@ -186,7 +191,7 @@ def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     drops = bool(tf.get_static_value(_input(op, "drop_remainder")))
     source = op.inputs[0].op
     step = int(size) * pipeline.batches_a_step
-    return LastBatch(step, drops, partial(number_of_examples, source), place(op))
+    return LastBatch(step, drops, cache(partial(number_of_examples, source)), place(op))
 
 
 # Datasets with the batches of the one behind them, though perhaps in another order or more than once.

@@ -116,12 +116,22 @@ def within(function: Any, fault: Fault) -> tf.Operation | None:
 
 def names_of_strings(structure: Any) -> str:
     """The names of the strings that data hold: "feature/text" of a dict, else their place."""
+    return _names(structure, lambda leaf: getattr(leaf, "dtype", None) == tf.string)
+
+
+def names_of_values(structure: Any) -> str:
+    """The names of the values in data that are not tensors, such as a Python number."""
+    return _names(structure, lambda leaf: leaf is not None and not hasattr(leaf, "dtype"))
+
+
+def _names(structure: Any, is_meant: Callable[[Any], bool]) -> str:
+    """The names of the leaves that are meant; "" for none."""
     parts = structure if isinstance(structure, tuple) else (structure,)
     names = [
         name
         for role, part in zip(ARGUMENTS, parts, strict=False)
         for name, leaf in zip(leaf_names(role, part), tf.nest.flatten(part), strict=True)
-        if getattr(leaf, "dtype", None) == tf.string
+        if is_meant(leaf)
     ]
     return some(names)
 

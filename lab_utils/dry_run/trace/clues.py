@@ -53,6 +53,11 @@ def in_estimator_of_the_batch(trace: Trace, match: Match) -> bool:
     return in_estimator(trace, match) and only_the_batch_is_unknown(trace, match)
 
 
+def feeds_values(trace: Trace, match: Match) -> bool:
+    """Whether TPUEstimator stumbled, and input_fn returns something that is not a tensor."""
+    return in_estimator(trace, match) and bool(blame.names_of_values(trace.given))
+
+
 def is_called_wrongly(trace: Trace, match: Match) -> bool:
     """Whether a function of the spec was given other arguments than it takes."""
     return trace.spec is not None and isinstance(trace.error, TypeError)
@@ -138,6 +143,14 @@ def strings(trace: Trace, match: Match) -> dict[str, object]:
     """Of strings among the data: which of them."""
     names = blame.names_of_strings(trace.given)
     return {"source": f"input_fn ({names})" if names else "input_fn"}
+
+
+def values(trace: Trace, match: Match) -> dict[str, object]:
+    """Of values that are not tensors among the data: which of them, beside the message."""
+    names = blame.names_of_values(trace.given)
+    error = f"{other(trace, match)['error']}. input_fn returns {names}, which is not a tensor"
+    hint = "Return only tensors from input_fn, and pass what is the same for all batches in params."
+    return {"mode": trace.mode, "hint": hint, "error": error}
 
 
 def scalar(trace: Trace, match: Match) -> dict[str, object]:

@@ -187,6 +187,13 @@ MESSAGES = (
         r"Shape (?P<shape>\[.*?\]) (cannot be sharded|does not contain) .*dimension (?P<axis>\d+)",
         where=clues.at_shape,
     ),
+    Message(
+        "TPU199",
+        r"object has no attribute 'dtype'",
+        when=clues.feeds_values,
+        facts=clues.values,
+        where=clues.at_input_fn,
+    ),
     Message("TPU130", r"'(int|NoneType)' object has no attribute 'value'"),
     Message(
         "TPU101",

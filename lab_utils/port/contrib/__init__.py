@@ -190,6 +190,8 @@ _MOVED = {
     "tensorflow.python.training.training_ops": "tensorflow.python.ops.gen_training_ops",
     "tensorflow.python.training.tracking": "tensorflow.python.trackable",
 }
+# Names that modules of tensorflow.python.keras held, and that modules of tf_keras.src beside them hold today.
+_KERAS_LAYERS = ("InputSpec",)
 
 
 def _stand_in_import(
@@ -201,7 +203,11 @@ def _stand_in_import(
         return _import(name, globals, locals, fromlist, level)
     whole = _whole(name)
     for part in fromlist or ():
-        if part != "*" and not hasattr(whole, part):
+        if part == "*" or hasattr(whole, part):
+            continue
+        if part in _KERAS_LAYERS and whole.__name__.startswith("tf_keras."):
+            setattr(whole, part, getattr(importlib.import_module("tf_keras.layers"), part))
+        else:
             _whole(f"{name}.{part}")
     return whole if fromlist else _VERSION_1
 
