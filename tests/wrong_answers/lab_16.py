@@ -235,6 +235,11 @@ ANSWERS |= {
                 ("tf.gather(tf.constant(WORD_GROUPS), words)", "tf.gather(WORD_GROUPS, words)"),
             )
         ),
+        # A generator's data, whose number is not known
+        Wrong(
+            rewritten("reviews", ("shuffle(256).repeat()", "shuffle(256)")),
+            "ends after 4 batches of 64, and was without end: was repeat taken out?",
+        ),
         # Features that no fault is about: a gradient's limit, an optimizer, settings
         Wrong(
             rewritten(
@@ -308,6 +313,10 @@ ANSWERS |= {
             "the metric box_loss is missing",
         ),
         Right(rewritten("boxes", ("train_batch_size=64", "train_batch_size=128"))),
+        Wrong(
+            rewritten("boxes", ("shuffle(NUM_TRAIN).repeat()", "shuffle(NUM_TRAIN)")),
+            "ends after 4 batches of 64, and was without end: was repeat taken out?",
+        ),
         Mutant(
             "tf.train.MomentumOptimizer(params.learning_rate, params.momentum)",
             "tf.train.GradientDescentOptimizer(params.learning_rate)",

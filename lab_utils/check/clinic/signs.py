@@ -333,9 +333,17 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
         why = f"With {_SIZES[mode]}_batch_size={size}, {_NAMES[mode]} gets {expected.total() - lost} of the"
         expect(not lost, f"{why} {number}: the others do not fill a batch, and are dropped.")
         return
-    why = f"{what} ends after {given.count} batches of {_BATCH}, and was without end: was repeat taken out?"
-    endless = tf.data.INFINITE_CARDINALITY
-    expect(healthy.count != endless or given.count < 0, why)
+    read = len(given.batches)
+    count = given.count if given.count >= 0 else read
+    why = (
+        f"{what} ends after {count} batches of {_BATCH}, and was without end: was repeat taken out?"
+    )
+    endless = healthy.count == tf.data.INFINITE_CARDINALITY
+    expect(not endless or given.count < 0, why)
+    goes_on = (
+        healthy.count < 0 and len(healthy.batches) == _MOST
+    )  # of a generator no number is known
+    expect(not goes_on or read == _MOST, why)
     strange = len(actual.keys() - expected.keys())
     why = " Is the augmentation another one?" if healthy.random else ""
     expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.{why}")
