@@ -18,7 +18,7 @@ _NAMES = {
     "frontends.estimator": ("lower_estimator",),
     "graphs": ("all_nodes", "ancestors", "everywhere"),
     "ops": ("is_random",),
-    "private.tensorflow": ("replicas",),
+    "private.tensorflow": ("replicas", "tpu_shard_context"),
     "private.tpu_estimator": ("settings",),
     "records": ("CompiledStep", "Cost", "LineCost", "Memory"),
     "report.comparison": ("Trial",),

@@ -228,7 +228,45 @@ def input_fn(params):
             ),
             "one after the other",
         ),
-        # Read as for evaluation: it takes four files of many
+        # Read as for evaluation, by either way to say so
+        Wrong(
+            _6B.replace("read(params['pattern'], True)", "read(params['pattern'], False)"),
+            "is for training",
+        ),
+        Wrong(
+            _6B.replace("read(params['pattern'], True)", "read(params['pattern'], training=False)"),
+            "training=False makes read give the order of evaluation",
+        ),
+        # Batches ahead that fill the memory, and single pictures; a few, or many records, are fine
+        Wrong(
+            _6B.replace(".prefetch(AUTOTUNE)", ".prefetch(1000)"),
+            "prefetch(1000) keeps up to 1,000 batches of 32 decoded pictures in memory",
+        ),
+        Wrong(
+            _6B.replace("dataset = dataset.batch", "dataset = dataset.prefetch(5000).batch"),
+            "prefetch(5000) keeps up to 5,000 decoded pictures in memory",
+        ),
+        Right(_6B.replace(".prefetch(AUTOTUNE)", '.prefetch(params["batch_size"])')),
+        Right(_6B.replace(".prefetch(AUTOTUNE)", ".prefetch(16)")),
+        Right(
+            _6B.replace(
+                "True)\n    dataset = dataset.shuffle",
+                "True).prefetch(2000)\n    dataset = dataset.shuffle",
+            )
+        ),
+        # The reader by a name of the learner's own
+        Right(
+            "reader = read\n"
+            + _6B.replace("read(params", "reader(pattern=params").replace(
+                ", True)", ", training=True)"
+            )
+        ),
+        Wrong(
+            "reader = read\n"
+            + _6B.replace("read(params", "reader(params").replace(", True)", ", False)"),
+            "This input_fn is for training",
+        ),
+        # Some of the files
         Wrong(
             _6B.replace("read(params['pattern'], True)", "read(params['pattern'], True).take(40)"),
             "yours gives 40, 40 of them",
@@ -322,6 +360,14 @@ def cached_input_fn(params):
         images = images.map(lambda r: whole(r), num_parallel_calls=os.cpu_count(), deterministic=False).repeat()
     return images.batch(params["batch_size"], drop_remainder=True).prefetch(2)
 """),
+        Wrong(
+            _6C.replace("read(params['pattern'], True)", "read(params['pattern'], False)"),
+            "This input_fn is for training",
+        ),
+        Wrong(
+            _6C.replace(".prefetch(AUTOTUNE)", ".prefetch(1000)"),
+            "1,000 batches of 32 decoded pictures",
+        ),
         # Cached in a file
         Right(_6C.replace(".cache()", '.cache(tempfile.mkdtemp() + "/kept")')),
         # Repeat, then shuffle

@@ -49,6 +49,16 @@ def model_fn(features, labels, mode, params):
 """
 
 
+_CLIPPED_SUM = """
+class ClippedSum(v1.tpu.CrossShardOptimizer):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        gradients, variables = zip(*grads_and_vars)
+        gradients = [v1.tpu.cross_replica_sum(gradient) for gradient in gradients]
+        gradients, _ = tf.clip_by_global_norm(gradients, CLIP)
+        return self._opt.apply_gradients(zip(gradients, variables), global_step, name)
+"""
+
+
 def halves(compute: str, apply: str) -> str:
     """A cell with model_fn that calls both halves of minimize, each of the optimizer of that name."""
     return step_of(f"""
@@ -252,6 +262,34 @@ def inference(images, classes, training, bfloat16):
         Mutant("(gradients, CLIP)", "(gradients, 50.0)", "with CLIP, by its name"),
         Mutant("optimizer = Clipped(", "optimizer = v1.train.MomentumOptimizer(", "as if nothing"),
         # The sum by hand
+        Right(
+            _CLIPPED_SUM
+            + step_of("""
+optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
+if params["use_tpu"]:
+    optimizer = ClippedSum(optimizer)
+else:
+    optimizer = Clipped(rate, 0.9, use_nesterov=True)
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.minimize(loss, global_step=step)
+""")
+        ),
+        # The wrapper's sum of losses that are not divided by the cores, and are by hand
+        Mutant(
+            "CrossShardOptimizer(optimizer)",
+            'CrossShardOptimizer(optimizer, reduction="weighted_sum")',
+            "moves the weights 8 times as far as on one core",
+        ),
+        Right(
+            step_of("""
+optimizer = Clipped(rate, 0.9, use_nesterov=True)
+if params["use_tpu"]:
+    optimizer = v1.tpu.CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)
+    loss = loss / 8
+with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+    train_op = optimizer.minimize(loss, global_step=step)
+""")
+        ),
         Right(
             step_of("""
 optimizer = inner = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)

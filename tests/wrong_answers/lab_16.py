@@ -235,6 +235,46 @@ ANSWERS |= {
                 ("tf.gather(tf.constant(WORD_GROUPS), words)", "tf.gather(WORD_GROUPS, words)"),
             )
         ),
+        # A generator's data, whose number is not known
+        Wrong(
+            rewritten("reviews", ("shuffle(256).repeat()", "shuffle(256)")),
+            "ends after 4 batches of 64, and was without end: was repeat taken out?",
+        ),
+        # Features that no fault is about: a gradient's limit, an optimizer, settings
+        Wrong(
+            rewritten(
+                "reviews",
+                (
+                    "    gradients = [tf.clip_by_norm(gradient, 5.0) for gradient in gradients]\n",
+                    "",
+                ),
+            ),
+            "was the clipping of gradients changed?",
+        ),
+        Wrong(
+            rewritten(
+                "reviews", ("tf.clip_by_norm(gradient, 5.0)", "tf.clip_by_norm(gradient, 1.0)")
+            ),
+            "was the clipping of gradients changed?",
+        ),
+        Right(
+            rewritten(
+                "reviews",
+                (
+                    "[tf.clip_by_norm(gradient, 5.0) for gradient in gradients]",
+                    "[gradient * 5.0 / tf.maximum(tf.norm(gradient), 5.0) for gradient in map(tf.convert_to_tensor, gradients)]",
+                ),
+            )
+        ),
+        Wrong(
+            rewritten("reviews", ("RMSPropOptimizer", "GradientDescentOptimizer")),
+            "No weights are updated by RMSProp any more",
+        ),
+        Wrong(
+            rewritten("reviews", ('        model_dir="run/reviews",\n', "")),
+            "model_dir of RunConfig was set, and is not any more",
+        ),
+        Right(rewritten("reviews", ("run/reviews", "run/mine"))),
     ],
     "16h": [
         Mutant(
@@ -273,6 +313,15 @@ ANSWERS |= {
             "the metric box_loss is missing",
         ),
         Right(rewritten("boxes", ("train_batch_size=64", "train_batch_size=128"))),
+        Wrong(
+            rewritten("boxes", ("shuffle(NUM_TRAIN).repeat()", "shuffle(NUM_TRAIN)")),
+            "ends after 4 batches of 64, and was without end: was repeat taken out?",
+        ),
+        Mutant(
+            "tf.train.MomentumOptimizer(params.learning_rate, params.momentum)",
+            "tf.train.GradientDescentOptimizer(params.learning_rate)",
+            "No weights are updated by Momentum any more: is the optimizer another one?",
+        ),
     ],
     "16l": [
         # The column of the network is made a row only where it meets the labels, or they become a column

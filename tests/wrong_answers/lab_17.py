@@ -74,6 +74,21 @@ ANSWERS = {
         ),
         Mutant(", global_step=global_step", "", "TPU215"),
         Mutant('params["learning_rate"], params', "0.2, params", "moves the weights 10 times"),
+        Mutant(
+            'tf.train.MomentumOptimizer(params["learning_rate"], params["momentum"])',
+            'tf.train.GradientDescentOptimizer(params["learning_rate"])',
+            "No weights are updated by Momentum any more",
+        ),
+        Mutant(
+            "        predict_batch_size=64,\n",
+            "",
+            "predict_batch_size of TPUEstimator was set, and is not any more",
+        ),
+        Mutant(
+            "        tf_random_seed=1,\n",
+            "",
+            "tf_random_seed of RunConfig was set, and is not any more",
+        ),
         Wrong(
             rewritten(
                 "questions", ("labels, predictions, weights=is_real_example", "labels, predictions")

@@ -10,10 +10,12 @@ import collections
 import contextlib
 import inspect
 import re
+import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,8 +33,9 @@ _TOLERANCE = 1e-4
 _OF_LOSS = 1e-5  # which shows a weight decay of 1e-5 in one of several layers
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
 _STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_STEEP, _CLIPPED = 100, 3  # times as large a variable; where another pace is another clipping
 _KEPT = 5  # checkpoints, by a Saver that is told no number
-_NEW = "the new value of"
+_NEW, _APPLY = "the new value of", "ResourceApply"
 _SPEED = {
     "prefetch": "Prefetch",
     "a map that works on several at a time": "Parallel|MapAndBatch",
@@ -42,7 +45,7 @@ _NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
 _OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
 _SIZES = {"eval": "eval", "infer": "predict"}  # as the constructor calls the modes
 _SAVE, _LOOP = "save_checkpoints_steps of RunConfig", "iterations_per_loop of TPUConfig"
-_TRAIN_SIZE = "train_batch_size of TPUEstimator"
+_SIZE = "{}_batch_size of TPUEstimator"
 _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
 
 
@@ -78,8 +81,9 @@ class Model:
     """One mode of the model on some batches.
 
     `changes` are the variables that a training step changes; `paces` is how far it moves all the weights,
-    by global step; `settings` are what training is told beside the model, by its name in a message;
-    `decays` are the numbers of its optimizers but for the learning rate, such as beta1.
+    by global step; `steep` is the same where one variable, by its name, makes the gradients large; `settings`
+    are what training is told beside the model, by its name in a message; `decays` are the numbers of its
+    optimizers but for the learning rate, such as beta1.
     """
 
     numbers: dict[str, np.ndarray]
@@ -88,6 +92,7 @@ class Model:
     random: bool
     summaries: int
     paces: dict[int, float] = field(default_factory=dict)
+    steep: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     decays: frozenset[tuple[str, str, float]] = frozenset()
 
@@ -156,6 +161,7 @@ def difference(
             _expect_settings(theirs[mode], model, same_size)
         for mode, model in theirs.items():
             _expect_pace(model, healthy[mode][1])
+            _expect_clipping(model, healthy[mode][1])
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
@@ -217,7 +223,7 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     random = any(is_random(op.type) for op in ancestors([result.op for result in results]))
     ops = [node.op for node in all_nodes(model.graph.as_graph_def())]
     summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
-    numbers, changes, paces = {}, frozenset(), {}
+    numbers, changes, paces, steep = {}, frozenset(), {}, {}
     if mode == "infer":
         # Strings stay on the host: a program may well keep them for a run without a TPU.
         values = {k: v for k, v in spec.predictions.items() if v.dtype != tf.string}
@@ -242,21 +248,33 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             names = sorted(changes - {"global_step"})
             numbers |= {f"{_NEW} {name}": after[name] for name in names}
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
+        for name in model.trained:
+            large = {**before, name: before[name] * _STEEP}
+            steep[name] = _pace(model, large, _STEPS[0], batches[0])
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     told = _settings(port, spec) if mode == "train" else {}
     trained, decays = frozenset(model.trained), _decays(model.graph)
-    return Model(numbers, trained, changes, random, summaries, paces, told, decays)
+    return Model(numbers, trained, changes, random, summaries, paces, steep, told, decays)
 
 
 def _settings(port: Port, spec: Any) -> dict[str, Any]:
     """What a program sets, without what it leaves to the defaults."""
     config, saver = port.estimator.config, getattr(spec.scaffold, "saver", None)
-    found = {_SAVE: config.save_checkpoints_steps}
+    found = {
+        _SAVE: config.save_checkpoints_steps,
+        "tf_random_seed of RunConfig": config.tf_random_seed,
+    }
+    folder = Path(config.model_dir or "")  # one of Estimator's own, where the program names none
+    own = folder.parent == Path(tempfile.gettempdir()) and folder.name.startswith("tmp")
+    found["model_dir of RunConfig"] = None if own else config.model_dir
     if isinstance(config, tpu.RunConfig):
         loop = config.tpu_config.iterations_per_loop
         default = tpu.TPUConfig().iterations_per_loop
         found[_LOOP] = None if loop == default else loop
-        found[_TRAIN_SIZE] = settings(port.estimator).train_batch_size
+        sizes = settings(port.estimator)
+        found |= {
+            _SIZE.format(mode): sizes.batch_size(mode) for mode in ("train", "eval", "predict")
+        }
     kept = saver.saver_def.max_to_keep if saver else _KEPT
     found["max_to_keep of the Saver"] = None if kept == _KEPT else kept
     return {name: value for name, value in found.items() if value is not None}
@@ -266,7 +284,7 @@ def _decays(graph: tf.Graph) -> frozenset[tuple[str, str, float]]:
     """Of each kind of op that updates variables: its name, that of an argument, and its value, rounded."""
     found = set()
     for op in graph.get_operations():
-        if op.type.startswith("ResourceApply"):
+        if op.type.startswith(_APPLY):
             for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=True):
                 value = None if tensor.shape.rank else tf.get_static_value(tensor)
                 if value is not None and argument.name not in ("lr", "alpha"):
@@ -317,9 +335,17 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
         why = f"With {_SIZES[mode]}_batch_size={size}, {_NAMES[mode]} gets {expected.total() - lost} of the"
         expect(not lost, f"{why} {number}: the others do not fill a batch, and are dropped.")
         return
-    why = f"{what} ends after {given.count} batches of {_BATCH}, and was without end: was repeat taken out?"
-    endless = tf.data.INFINITE_CARDINALITY
-    expect(healthy.count != endless or given.count < 0, why)
+    read = len(given.batches)
+    count = given.count if given.count >= 0 else read
+    why = (
+        f"{what} ends after {count} batches of {_BATCH}, and was without end: was repeat taken out?"
+    )
+    endless = healthy.count == tf.data.INFINITE_CARDINALITY
+    expect(not endless or given.count < 0, why)
+    goes_on = (
+        healthy.count < 0 and len(healthy.batches) == _MOST
+    )  # of a generator no number is known
+    expect(not goes_on or read == _MOST, why)
     strange = len(actual.keys() - expected.keys())
     why = " Is the augmentation another one?" if healthy.random else ""
     expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.{why}")
@@ -405,6 +431,10 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
+    kinds, before = ({kind for kind, *_ in each.decays} for each in (model, healthy))
+    gone = sorted(kind.removeprefix(_APPLY) for kind in before - kinds)
+    why = f"No weights are updated by {' and '.join(gone)} any more: is the optimizer another one?"
+    expect(not gone, why)
     for kind, name, value in sorted(model.decays - healthy.decays):
         before = [v for k, n, v in healthy.decays if (k, n) == (kind, name)]
         why = f"An optimizer's {name} is {value:g}, and was {before[0]:g}." if before else ""
@@ -422,8 +452,9 @@ def _expect_settings(model: Model, healthy: Model, same_size: bool) -> None:
     """Raises `Wrong` where a setting is missing, or no longer fits."""
     lost = [name for name in healthy.settings if name not in model.settings]
     expect(not lost, f"{' and '.join(lost)} was set, and is not any more.")
-    size, before = (each.settings.get(_TRAIN_SIZE) for each in (model, healthy))
-    why = f"{_TRAIN_SIZE} is {size}, and was {before}: it is the batch of all cores together."
+    name = _SIZE.format("train")
+    size, before = (each.settings.get(name) for each in (model, healthy))
+    why = f"{name} is {size}, and was {before}: it is the batch of all cores together."
     expect(not same_size or size == before, why)
     save, loop = model.settings.get(_SAVE), model.settings.get(_LOOP)
     if save and loop and healthy.settings.get(_SAVE, 0) % healthy.settings.get(_LOOP, 1) == 0:
@@ -445,6 +476,16 @@ def _expect_pace(model: Model, healthy: Model) -> None:
         why = f"A training step at global step {step} moves the weights {times:.2g} times as far"
         why += " as it should: is the learning rate another one, or its schedule?"
         expect(1 / _FASTER < times < _FASTER, why)
+
+
+def _expect_clipping(model: Model, healthy: Model) -> None:
+    """Raises `Wrong` where large gradients move the weights by another measure than the healthy program's."""
+    for name, pace in healthy.steep.items():
+        times = model.steep[name] / pace if pace else 1.0
+        why = f"Where {name} is {_STEEP} times as large, and gradients are large, a training step moves the"
+        why += f" weights {times:.2g} times as far as it should: was the clipping of gradients changed?"
+        large = max(model.steep[name], pace) > _FASTER * healthy.paces[_STEPS[0]]
+        expect(not large or 1 / _CLIPPED < times < _CLIPPED, why)
 
 
 def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str]) -> None:

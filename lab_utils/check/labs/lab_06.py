@@ -1,6 +1,7 @@
 """The checks of lab 06, an input pipeline that feeds a TPU."""
 
 import contextlib
+import inspect
 import os
 import re
 import tempfile
@@ -18,8 +19,10 @@ from lab_utils.check.tools import (
     as_wrong,
     expect,
     expect_dataset,
+    other_names,
     returns,
     same,
+    scope_of,
     several,
 )
 from lab_utils.estimator import tf
@@ -31,6 +34,7 @@ _FILES = 50  # with more pictures than the lab has
 _PICTURES = RECORDS * _FILES
 _DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
 _BUFFER = 1024  # elements that shuffle is to hold in 6b
+_BATCH = 32  # of the lab
 
 
 @contextlib.contextmanager
@@ -269,7 +273,17 @@ def _pipeline(
     input_fn: Callable, name: str, batch: int, memory: int = 0
 ) -> Iterator[tuple[tf.data.Dataset, list[tuple[str, tf.Operation]], dict]]:
     """Context manager: what the learner's input_fn gives for 300 pictures, its transforms, its params."""
+    modes: list[bool] = []
+    genuine = scope_of(input_fn).get("read")
+
+    def recorded(*arguments: Any, **options: Any) -> Any:
+        given = inspect.signature(genuine).bind(*arguments, **options)
+        given.apply_defaults()
+        modes.append(bool(given.arguments.get("training", True)))
+        return genuine(*arguments, **options)
+
     with (
+        other_names(input_fn, **({"read": recorded} if genuine else {})),
         files_of_records(_FILES, picture(180, 240)) as pattern,
         mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
     ):
@@ -279,6 +293,11 @@ def _pipeline(
         with tf.Graph().as_default() as graph:
             built = input_fn(dict(params))
         expect_dataset(built, name)
+        message = (
+            "training=False makes read give the order of evaluation: each epoch reads the files in the same order, and "
+            "fast readers wait for slow ones. This input_fn is for training."
+        )
+        expect(all(modes), message)
         dataset = input_fn(dict(params))
         spec = dataset.element_spec
         message = "Each element should be a pair, images [B, side, side, 3] and classes [B]"
@@ -383,6 +402,20 @@ def _expect_repeat(
         raise Wrong(message)
     message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
+    for op in [op for name, op in transforms if name == "prefetch" and _image(op)]:
+        _expect_few_ahead(op)
+
+
+def _expect_few_ahead(prefetch: tf.Operation) -> None:
+    """Raises Wrong where decoded pictures wait in a buffer that could hold as many as a shuffle buffer."""
+    ahead, image = _arguments(prefetch)["buffer_size"], _image(prefetch)
+    batches = image.shape.rank == 4
+    kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
+    message = (
+        f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
+        "would: one or two are enough, and AUTOTUNE finds a number."
+    )
+    expect(ahead is None or ahead * (_BATCH if batches else 1) <= _BUFFER, message)
 
 
 def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:

@@ -17,6 +17,7 @@ from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
+from lab_utils.dry_run.inspect import tpu_shard_context
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -172,26 +173,6 @@ class _Cores:
 _ALIKE, _ALONE = _Cores(_CORES, _CORES), _Cores(_CORES, 1)
 
 
-class _CrossShard(v1.train.Optimizer):
-    """Stands for CrossShardOptimizer on a CPU.
-
-    It does both halves of the wrapper's work: the loss is divided by the number of cores, and gradients are summed.
-    """
-
-    def __init__(self, optimizer: v1.train.Optimizer, cores: _Cores) -> None:
-        super().__init__(use_locking=False, name="cross_shard")
-        self._inner, self._cores = optimizer, cores
-
-    def compute_gradients(self, loss: tf.Tensor, *arguments: Any, **options: Any) -> list:
-        """Those of a core's share of the loss."""
-        return self._inner.compute_gradients(loss / self._cores.count, *arguments, **options)
-
-    def apply_gradients(self, grads_and_vars: Any, *arguments: Any, **options: Any) -> Any:
-        """Applies the sum over the cores."""
-        summed = [(None if g is None else g * self._cores.summed, v) for g, v in grads_and_vars]
-        return self._inner.apply_gradients(summed, *arguments, **options)
-
-
 def _spec(
     model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER
 ) -> tuple[Any, bool]:
@@ -203,28 +184,31 @@ def _spec(
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    sums = []
+    sums, among = [], cores or _ALIKE
+    wrapper, genuine = v1.tpu.CrossShardOptimizer, v1.tpu.cross_replica_sum
+    wrap = wrapper.__init__
 
-    def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
+    def wrapping(self: Any, opt: Any, *arguments: Any, **options: Any) -> None:
         twice = "A CrossShardOptimizer wraps another one, and once is enough: the sum over the cores is one sum."
-        expect(not isinstance(optimizer, _CrossShard), twice)
-        sums.append(optimizer)
-        return _CrossShard(optimizer, cores or _ALIKE)
+        expect(not isinstance(opt, wrapper), twice)
+        sums.append(opt)
+        wrap(self, opt, *arguments, **options)
 
     def summed(tensor: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
         sums.append(tensor)
-        return tensor * (cores or _ALIKE).summed
+        return tensor * among.summed
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
-    stands = {"CrossShardOptimizer": wrap, "cross_replica_sum": summed}
-    for name, stand in stands.items():  # also under a name of the learner's own
-        genuine = getattr(v1.tpu, name)
-        names |= {own: stand for own, value in scope_of(model_fn).items() if value is genuine}
+    # also under a name of the learner's own
+    names |= {own: summed for own, value in scope_of(model_fn).items() if value is genuine}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": cores is not None, "seed": 0}
     place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
     with (
-        mock.patch.multiple(v1.tpu, **stands),
+        tpu_shard_context(among.count),
+        mock.patch.object(wrapper, "__init__", wrapping),
+        mock.patch.object(v1.tpu, "cross_replica_sum", summed),
+        other_names(genuine, cross_replica_sum=summed),  # which the wrapper calls
         other_names(model_fn, **names),
         as_wrong("CrossShardOptimizer", place, (AttributeError,)),
     ):

@@ -23,7 +23,8 @@ from tensorflow.python.distribute import cluster_resolver, distribute_lib
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.ops import control_flow_util, resource_variables_toggle
-from tensorflow.python.tpu import tpu_function, tpu_replication
+from tensorflow.python.tpu import tpu_replication
+from tensorflow.python.tpu.tpu_function import tpu_shard_context
 from tensorflow.python.training import monitored_session, session_manager
 from tensorflow.python.util import nest
 
@@ -87,7 +88,7 @@ def core(cores: int) -> Iterator[None]:
     with (
         mock.patch.object(resource_variables_toggle, "_DEFAULT_USE_RESOURCE", True),
         mock.patch.object(control_flow_util, "ENABLE_CONTROL_FLOW_V2", True),
-        tpu_function.tpu_shard_context(cores),
+        tpu_shard_context(cores),
     ):
         context.Enter()
         try:
@@ -115,7 +116,7 @@ def replicas(cores: int) -> Iterator[None]:
 
     context = distribute_lib.ReplicaContextBase
     with (
-        tpu_function.tpu_shard_context(cores),
+        tpu_shard_context(cores),
         mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", all_reduce),
         mock.patch.object(context, "num_replicas_in_sync", property(lambda self: cores)),
         strategy(cores),
