@@ -322,6 +322,33 @@ def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     assert target.data.name == "train_step"
 
 
+CONSTANTS = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def update(weights, pictures, scale, only_bias=False, kind="mean"):
+    loss, grads = jax.value_and_grad(lambda w: scale * jnp.mean((pictures @ w) ** 2))(weights)
+    return weights - 0.1 * grads, loss
+
+weights = jnp.ones((8, 4))
+for _ in range(3):
+    weights, loss = update(weights, jnp.ones((64, 8)), 0.5, False, "mean")
+"""
+
+
+def test_the_state_is_known_beside_constants_of_several_types(tmp_path, monkeypatch):
+    """A number that the step is given is traced; a switch and a name are constants of it."""
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "constants.py").write_text(CONSTANTS)
+    target = load_main("constants.py", [], jax.device_count())
+    workload = JaxWorkload(target.subject, target.data, TOPOLOGY)
+    assert (workload.state, workload.batch, workload.examples_a_step) == ([(0, 0)], {1}, 64)
+
+
 def test_a_name_that_jax_has_dropped_is_no_fault_of_the_port(run):
     gone = "jax.no_tree_map(abs, [1])\n"
     with pytest.raises(
