@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -347,6 +349,44 @@ def test_the_state_is_known_beside_constants_of_several_types(tmp_path, monkeypa
     target = load_main("constants.py", [], jax.device_count())
     workload = JaxWorkload(target.subject, target.data, TOPOLOGY)
     assert (workload.state, workload.batch, workload.examples_a_step) == ([(0, 0)], {1}, 64)
+
+
+REPLICATED = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@functools.partial(jax.pmap, axis_name="cores")
+def update(weights, pictures):
+    grads = jax.grad(lambda w: jnp.mean((pictures @ w) ** 2))(weights)
+    grads = jax.lax.pmean(grads, "cores")
+    return jax.tree_map(lambda w, g: w - 0.1 * g, weights, grads)
+
+cores = jax.devices()
+weights = jax.device_put_replicated(jnp.ones((8, 4)), cores)
+for _ in range(3):
+    pictures = [jnp.ones((16, 8)) for _ in cores]
+    weights = update(weights, jax.device_put_sharded(pictures, cores))
+"""
+
+
+def test_names_that_jax_has_under_another_name_are_given_and_told(tmp_path):
+    (tmp_path / "replicated.py").write_text(REPLICATED)
+    command = [
+        sys.executable,
+        "-m",
+        "lab_utils.dry_run",
+        "--main",
+        "replicated.py",
+        "--stages",
+        "read",
+    ]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (
+        "JAX: it lacks jax.device_put_replicated, jax.device_put_sharded, jax.tree_map"
+        in " ".join(ran.stdout.split())
+    )
 
 
 def test_a_name_that_jax_has_dropped_is_no_fault_of_the_port(run):
