@@ -111,6 +111,14 @@ def test_the_size_of_a_last_batch_is_known_without_reading(pipeline, rest):
     assert rest_of_dataset(pipeline(ROWS)) == rest
 
 
+def test_the_short_batch_is_none_of_the_whole_ones_where_batches_are_shuffled():
+    """As in batch(128).shuffle(100), which may give the short one first."""
+    batches = tf.data.Dataset.from_tensor_slices(np.zeros([10, 3])).batch(4)
+    shuffled = batches.skip(2).concatenate(batches.take(2))
+    assert next(iter(shuffled)).shape[0] == 2
+    assert datasets.whole_batches(shuffled).element_spec.shape == (4, 3)
+
+
 def test_arrays_without_a_batch_size_make_as_many_batches_as_an_epoch_has_steps():
     rows = np.zeros([120, 4], np.float32)
     batches = datasets.given_to_fit(rows, rows, steps_per_epoch=5)

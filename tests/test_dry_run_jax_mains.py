@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -320,6 +322,71 @@ def test_frozen_weights_are_no_examples_though_one_axis_is_as_long(run):
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
     target = run("optax_mlp", "print(epoch", "assert loss > 0\n        print(epoch")
     assert target.data.name == "train_step"
+
+
+CONSTANTS = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def update(weights, pictures, scale, only_bias=False, kind="mean"):
+    loss, grads = jax.value_and_grad(lambda w: scale * jnp.mean((pictures @ w) ** 2))(weights)
+    return weights - 0.1 * grads, loss
+
+weights = jnp.ones((8, 4))
+for _ in range(3):
+    weights, loss = update(weights, jnp.ones((64, 8)), 0.5, False, "mean")
+"""
+
+
+def test_the_state_is_known_beside_constants_of_several_types(tmp_path, monkeypatch):
+    """A number that the step is given is traced; a switch and a name are constants of it."""
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "constants.py").write_text(CONSTANTS)
+    target = load_main("constants.py", [], jax.device_count())
+    workload = JaxWorkload(target.subject, target.data, TOPOLOGY)
+    assert (workload.state, workload.batch, workload.examples_a_step) == ([(0, 0)], {1}, 64)
+
+
+REPLICATED = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@functools.partial(jax.pmap, axis_name="cores")
+def update(weights, pictures):
+    grads = jax.grad(lambda w: jnp.mean((pictures @ w) ** 2))(weights)
+    grads = jax.lax.pmean(grads, "cores")
+    return jax.tree_map(lambda w, g: w - 0.1 * g, weights, grads)
+
+cores = jax.devices()
+weights = jax.device_put_replicated(jnp.ones((8, 4)), cores)
+for _ in range(3):
+    pictures = [jnp.ones((16, 8)) for _ in cores]
+    weights = update(weights, jax.device_put_sharded(pictures, cores))
+"""
+
+
+def test_names_that_jax_has_under_another_name_are_given_and_told(tmp_path):
+    (tmp_path / "replicated.py").write_text(REPLICATED)
+    command = [
+        sys.executable,
+        "-m",
+        "lab_utils.dry_run",
+        "--main",
+        "replicated.py",
+        "--stages",
+        "read",
+    ]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert (
+        "JAX: it lacks jax.device_put_replicated, jax.device_put_sharded, jax.tree_map"
+        in " ".join(ran.stdout.split())
+    )
 
 
 def test_a_name_that_jax_has_dropped_is_no_fault_of_the_port(run):

@@ -551,6 +551,8 @@ KERAS_1 = """
          r"cannot be checked here: decay is deprecated .*nothing of the port"),
         ("from keras.src.engine import keras_tensor",
          r"cannot be checked here: No module named 'keras.src.engine'.*nothing of the port"),
+        ("import jax\nfrom optax._src.alias import gone",
+         r"cannot be checked here: .*'gone' from 'optax.*and JAX .*nothing of the port"),
         ("import types\npd = types.ModuleType('pandas')\npd.np",
          r"cannot be checked here: .*'np'.*nothing of the port"),
         ("from tensorflow.python.keras.layers.gone import Layer",

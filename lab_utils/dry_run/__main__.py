@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from lab_utils.common import command, files, loading
 from lab_utils.dry_run import isolation, rules
-from lab_utils.dry_run.frontends import old_numpy
+from lab_utils.dry_run.frontends import old_names
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.report.comparison import Comparison
@@ -202,7 +202,7 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
 
     try:
         if flags.main:
-            old_numpy.give()
+            old_names.give()
             target = load_main(flags.main, flags.program, flags.cores, flags.step)
         else:
             target = load(flags.target)
@@ -221,11 +221,7 @@ def _report(flags: argparse.Namespace) -> Report | Comparison:
         report.not_checked.append(
             "Keras 3: in this dry run, tf.keras was Keras 2 (the package tf-keras)."
         )
-    if names := old_numpy.used():
-        report.not_checked.append(
-            f"NumPy 2: it lacks {', '.join(names)}, which NumPy 1 had, so the dry run used "
-            "stand-ins."
-        )
+    report.not_checked += old_names.told()
     if names := contrib.used():
         report.not_checked.append(
             f"tf.contrib itself: the dry run used stand-ins for {', '.join(sorted(names))}."

@@ -14,18 +14,19 @@ from lab_utils.port.contrib import Gone
 ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
 # Names that Python 3.7, NumPy 1.16, pandas 0.25 and Keras 2.10 had, and methods of Keras itself that
 # programs overrode. tensorflow-addons imports Keras' engine; SGD had an argument `decay`. JAX drops names
-# from one year to the next (jax.tree_map), and TensorFlow Probability asks it for some of them.
+# from one year to the next, and TensorFlow Probability asks it for some of them; Optax and Flax do the same.
 _OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy|pandas|tensorflow\.python[\w.]*"
     r"|jax(\.[\w.]+)?)' has no attribute '\w+'"
     r"|\bjax\.[\w.]+ (is|was|were|has been) (deprecated|removed)"
-    r"|No module named 'jax\.|cannot import name '\w+' from 'jax[.']"
+    r"|No module named 'jax\.|cannot import name '\w+' from '(jax|optax|flax)[.']"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
     r"|was removed in the NumPy 2\.0 release"
     r"|'tf_op_layer_\w+'"  # as Keras up to 2.3 named outputs that ops of TensorFlow compute
     r"|No module named 'keras\.(src\.)?engine\b|is deprecated in the new (TF-)?Keras optimizer"
     r"|No module named 'tensorflow\.python\b|cannot import name '\w+' from 'tensorflow\.python\b"
 )
+_JAX = re.compile(r"\b(jax|optax|flax)\b")
 _MESH = re.compile(r"No module named 'mesh_tensorflow\b")
 _OWN_ESTIMATOR = re.compile(rb"^class TPUEstimator\b", re.M)
 OWN_COPY = (
@@ -77,7 +78,7 @@ def reason(error: BaseException) -> str:
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
     hint = _OLD_KERAS if any("tensorflow/python/keras/" in file for file in files) else ""
     hint = hint or (_OLD_KERAS if "tensorflow.python.keras" in text else "")
-    frameworks = {"TensorFlow": tensorflow, "JAX": "jax" in text and sys.modules.get("jax")}
+    frameworks = {"TensorFlow": tensorflow, "JAX": _JAX.search(text) and sys.modules.get("jax")}
     under = f"Python {platform.python_version()}"
     under += "".join(f" and {name} {each.__version__}" for name, each in frameworks.items() if each)
     return f"{text} (it stops here, under {under}; this says nothing of the port{hint})"

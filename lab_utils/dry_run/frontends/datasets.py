@@ -12,18 +12,18 @@ from lab_utils.estimator import tf
 
 
 def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """The dataset's batches but for the last, where that may hold fewer examples.
+    """The dataset's batches but for the one that may hold fewer examples: the last, before they are shuffled.
 
-    Under TPUStrategy fit takes such a dataset: it compiles the step once more for the last batch.
+    Under TPUStrategy fit takes such a dataset: it compiles the step once more for that batch.
     """
     shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
     inner_known = all(shape.rank and shape[1:].is_fully_defined() for shape in shapes)
     if not (tf.executing_eagerly() and inner_known and any(shape[0] is None for shape in shapes)):
         return dataset
-    first = next(iter(dataset), None)
-    if first is None:
+    two = list(itertools.islice(dataset, 2))
+    if not two:
         return dataset
-    size = int(tf.nest.flatten(first)[0].shape[0])
+    size = max(int(tf.nest.flatten(batch)[0].shape[0]) for batch in two)
     return dataset.unbatch().batch(size, drop_remainder=True)
 
 

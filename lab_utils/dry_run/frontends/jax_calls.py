@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
-from itertools import islice, repeat
+from itertools import combinations, islice, repeat
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 
 FEW = 8  # examples of a stream, to see whether shapes change
+_NUMBERS = (bool, int, float, complex)
 # What a function raises that reads the value of what JAX traces.
 TRACING_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 
@@ -235,22 +236,33 @@ def _zeros(shape: Any) -> Any:
 def leaf_numbers(leaves: list[Any], variables: list[Any]) -> dict[int, int] | None:
     """By the number of a call's leaf that of the array that JAX traces; None where it is not known.
 
-    `variables` are what a jaxpr takes: all leaves, or those that are arrays, or arrays and numbers. Flax NNX
-    hands over once what two arguments share, as a model and its optimizer do: the first of the leaves counts.
+    `variables` are what a jaxpr takes: all leaves, or those that are arrays, or arrays and numbers of some of
+    Python's types, where the others are constants. Flax NNX hands over once what two arguments share, as a
+    model and its optimizer do: the first of the leaves counts.
     """
-
-    def may_be(leaf: Any) -> bool:
-        return is_array(leaf) or isinstance(leaf, int | float | complex)
-
     firsts = {id(leaf): n for n, leaf in reversed(list(enumerate(leaves))) if is_array(leaf)}
     shared = [n for n, leaf in enumerate(leaves) if is_array(leaf) and firsts[id(leaf)] != n]
-    shapes = [variable.aval.shape for variable in variables]
+    types = sorted({type(leaf) for leaf in leaves if isinstance(leaf, _NUMBERS)}, key=str)
+    some = [set(each) for size in range(len(types) + 1) for each in combinations(types, size)]
     for left_out in ([], shared):
-        for kept in (lambda leaf: True, is_array, may_be):
-            numbers = [n for n, leaf in enumerate(leaves) if kept(leaf) and n not in left_out]
-            if [np.shape(leaves[n]) for n in numbers] == shapes:
+        for traced in (None, *some):
+            numbers = [
+                n
+                for n, leaf in enumerate(leaves)
+                if n not in left_out and (traced is None or is_array(leaf) or type(leaf) in traced)
+            ]
+            if len(numbers) == len(variables) and all(
+                _may_be(leaves[n], variable.aval)
+                for n, variable in zip(numbers, variables, strict=True)
+            ):
                 return {leaf: number for number, leaf in enumerate(numbers)}
     return None
+
+
+def _may_be(leaf: Any, aval: Any) -> bool:
+    """Whether JAX traces `leaf` as an array of that shape, and a number as one of its kind."""
+    is_kind = not isinstance(leaf, _NUMBERS) or np.asarray(leaf).dtype.kind == aval.dtype.kind
+    return is_kind and np.shape(leaf) == aval.shape
 
 
 def traced_leaves(call: Any, jaxpr: Any) -> dict[int, Any]:
