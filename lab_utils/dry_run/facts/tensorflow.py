@@ -200,15 +200,8 @@ class EstimatorFacts(Facts):
 
     @fact
     def batches(self) -> float | None:
-        """How many batches the data have for each step; infinity for ever, None where nobody knows.
-
-        TensorFlow takes what it cannot count for endless once it is repeated. In evaluation, too few examples
-        for a single batch are 0 all the same: TPU225 counts them in any case.
-        """
-        have, batch = data.number_of_batches(self.pipeline), self.last_batch
-        if have in (None, float("inf")) and self.mode is Mode.EVAL and batch and batch.fills_none():
-            return 0
-        return have
+        """How many batches the data have for each step; infinity for ever, None where nobody knows."""
+        return data.number_of_batches(self.pipeline)
 
     @fact
     def twice(self) -> Pipeline:

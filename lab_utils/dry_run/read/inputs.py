@@ -374,6 +374,23 @@ def too_short(
         )
 
 
+@rule(
+    "TPU211",
+    needs=("batches", "last_batch", "source_of_data", "place_of_batches"),
+    modes=(Mode.EVAL,),
+)
+def fills_no_batch(
+    batches: float | None, last: LastBatch | None, source: str, where: Place
+) -> Iterator[Finding]:
+    """A finding where an evaluation that repeats has too few examples for a single batch.
+
+    TensorFlow takes what it cannot count for endless once it is repeated.
+    """
+    if batches in (None, float("inf")) and last and last.fills_none():
+        facts = {"mode": Mode.EVAL.activity, "source": source, "case": source}
+        yield finding("TPU211", where, have=0, what="one step", need=1, **facts)
+
+
 @rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
 def not_repeated(
     pipeline: Pipeline, batches: float | None, loop: Any, input_fn: Callable, steps: int | None
