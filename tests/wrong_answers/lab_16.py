@@ -8,6 +8,7 @@ from wrong_answers import Mutant, Right, Wrong, edited, rewritten
 RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
 SIZE = 'params["batch_size"]'
 _ERROR = "error = tf.reduce_mean("
+_WATCH = 'predictions = {"stars": stars, "watch": tf.cast(stars > 3.5, tf.int32)}'
 _COLUMN = (
     'tf.squeeze(tf.layers.dense(hidden, 1, name="stars"), axis=1)',
     'tf.layers.dense(hidden, 1, name="stars")',
@@ -337,6 +338,17 @@ ANSWERS |= {
                 "films",
                 _COLUMN,
                 (f"        {_ERROR}", f"        labels = labels[:, None]\n        {_ERROR}"),
+            )
+        ),
+        # The words of advice stay where there is no TPU.
+        Right(
+            rewritten(
+                "films",
+                (
+                    _WATCH,
+                    f'{_WATCH}\n            if not params["use_tpu"]:\n                predictions["advice"] = '
+                    'tf.gather(["skip it", "watch it"], predictions["watch"])',
+                ),
             )
         ),
         Wrong(
