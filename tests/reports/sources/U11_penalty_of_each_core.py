@@ -19,7 +19,7 @@ def step(x, y):
         else:
             loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # <- TPU403
     return loss
 
 
