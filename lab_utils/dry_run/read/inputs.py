@@ -364,14 +364,11 @@ def too_short(
     """A finding where the data end before the steps do; a note where fewer steps may be asked for."""
     if batches is None:
         return
-    facts = {"mode": mode.activity, "source": source, "case": source}
     if batches < 1:
-        yield finding("TPU211", where, have=0, what="one step", need=1, **facts)
+        yield _too_few(mode, source, where)
     elif asked and batches < asked.need:
-        have, what, need = int(batches), asked.what, asked.need
-        yield finding(
-            "TPU211", where, note=not asked.sure, have=have, what=what, need=need, **facts
-        )
+        have, note = int(batches), not asked.sure
+        yield _too_few(mode, source, where, have, asked.what, asked.need, note)
 
 
 @rule(
@@ -387,8 +384,20 @@ def fills_no_batch(
     TensorFlow takes what it cannot count for endless once it is repeated.
     """
     if batches in (None, float("inf")) and last and last.fills_none():
-        facts = {"mode": Mode.EVAL.activity, "source": source, "case": source}
-        yield finding("TPU211", where, have=0, what="one step", need=1, **facts)
+        yield _too_few(Mode.EVAL, source, where)
+
+
+def _too_few(
+    mode: Mode,
+    source: str,
+    where: Place,
+    have: int = 0,
+    what: str = "one step",
+    need: int = 1,
+    note: bool = False,
+) -> Finding:
+    facts = {"mode": mode.activity, "source": source, "case": source}
+    return finding("TPU211", where, note=note, have=have, what=what, need=need, **facts)
 
 
 @rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
