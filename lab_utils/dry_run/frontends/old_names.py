@@ -44,9 +44,12 @@ def of_numpy(numpy: ModuleType, name: str) -> Any:
 
 def of_jax(jax: ModuleType, name: str) -> Any:
     """What JAX before 0.10 had under `name`; None if today's has nothing that does the same."""
-    there = {"tree_map": jax.tree.map}
-    puts = {"device_put_replicated": _replicated, "device_put_sharded": _sharded}
-    return functools.partial(puts[name], jax) if name in puts else there.get(name)
+    names = {
+        "tree_map": jax.tree.map,
+        "device_put_replicated": functools.partial(_replicated, jax),
+        "device_put_sharded": functools.partial(_sharded, jax),
+    }
+    return names.get(name)
 
 
 def _replicated(jax: ModuleType, values: Any, devices: list[Any]) -> Any:
