@@ -342,9 +342,8 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     )
     endless = healthy.count == tf.data.INFINITE_CARDINALITY
     expect(not endless or given.count < 0, why)
-    goes_on = (
-        healthy.count < 0 and len(healthy.batches) == _MOST
-    )  # of a generator no number is known
+    # Of a generator no number is known, so those that were read count.
+    goes_on = healthy.count < 0 and len(healthy.batches) == _MOST
     expect(not goes_on or read == _MOST, why)
     strange = len(actual.keys() - expected.keys())
     why = " Is the augmentation another one?" if healthy.random else ""
