@@ -61,7 +61,7 @@ def test_release_grades_and_feedback(nbgrader, tmp_path):
         folder = course / "submitted" / name / "02"
         folder.mkdir(parents=True)
         (folder / NAME).write_text(json.dumps(made))
-    nbgrader("autograde", "02", "--Grade.step_seconds=90", "--Grade.total_seconds=400")
+    nbgrader("autograde", "02", "--Grade.step_seconds=90", "--Grade.total_seconds=3000")
     nbgrader("export", "--to", "grades.csv")
     with (course / "grades.csv").open() as file:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
