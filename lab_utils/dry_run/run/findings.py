@@ -12,7 +12,8 @@ import numpy as np
 from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode, Numerics
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.wording import some
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
