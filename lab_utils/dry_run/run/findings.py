@@ -16,11 +16,13 @@ from lab_utils.dry_run.records import Finding, Mode, Numerics
 from lab_utils.dry_run.rules import finding, some
 from lab_utils.dry_run.run.verdicts import (
     LEAST_RATIO,
+    LEAST_TERM,
     OWN_AVERAGE,
     SAME_LOSS,
     SAME_VARIABLE,
     Ran,
     depends_on_cores,
+    is_a_term,
     least_ratio,
     no_change,
     not_finite,
@@ -48,6 +50,7 @@ class VirtualRun:
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run. Only of the first step, where cores take statistics of their own examples.
         notes: what was seen and is not a fault.
+        doubt: what may explain that the losses of many cores and of one are a little apart.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
         numerics: the same steps as a TPU's matrix unit computes them, where that was asked for.
@@ -58,6 +61,7 @@ class VirtualRun:
     one_core_losses: list[float] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubt: str = ""
     not_compared: list[str] = field(default_factory=list)
     cached: bool = False
     numerics: Numerics | None = None
@@ -129,13 +133,42 @@ def _judge(
     elif program.joined_statistics or abs(many - one) > OWN_AVERAGE * scale:
         result.findings.append(_other_loss(program, number, many, one))
     else:
-        result.notes.append(
+        result.doubt = (
             f"At step {number}, the mean loss of the cores is {many:.6g}, and that of one core is {one:.6g}. "
             "Such a difference can arise if each core averages over its own number of examples."
         )
 
 
-def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
+def may_hold_a_term(program: Program, result: VirtualRun) -> bool:
+    """Whether the losses of the first step are apart, and so little that no rule has told it yet."""
+    if not result.one_core_losses or any(earlier.rule == "TPU403" for earlier in result.findings):
+        return False
+    is_rough = program.batch_statistics or any(
+        {"bf16", "f16"}.intersection(matmul.dtypes) for matmul in program.matmuls
+    )
+    return not is_rough and not math.isclose(*_first_losses(program, result), rel_tol=LEAST_TERM)
+
+
+def look_at_term(program: Program, others: list[VirtualRun], result: VirtualRun) -> None:
+    """TPU403, as a note, where `is_a_term`, if all cores have the same examples in `others`.
+
+    A number of the program may have been divided by that of the cores before, which makes it right.
+    """
+    losses = [_first_losses(program, run) for run in (result, *others)]
+    if is_a_term(losses):
+        result.findings.append(_other_loss(program, 1, *losses[0], note=True))
+        result.doubt = ""
+
+
+def _first_losses(program: Program, result: VirtualRun) -> tuple[float, float]:
+    """The losses of many cores and of one at the first step."""
+    one = result.one_core_losses[:1]
+    return means_of(program, result.losses[:1], one)[0], one[0]
+
+
+def _other_loss(
+    program: Program, step: int, many: float, one: float, *, note: bool = False
+) -> Finding:
     where, origin = program.place_of_sum, program.origin
     first = "shares" if program.api is Api.STRATEGY else "loss"
     case = program.api if step > 1 else first
@@ -145,7 +178,7 @@ def _other_loss(program: Program, step: int, many: float, one: float) -> Finding
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
     return depends_on_cores(
-        where or program.where, step, "the mean loss over the cores", (many, one), case
+        where or program.where, step, "the mean loss over the cores", (many, one), case, note=note
     )
 
 

@@ -13,6 +13,8 @@ from lab_utils.dry_run.rules import finding
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
 # Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
 OWN_AVERAGE = 0.2
+# The least that a term of its own makes of a loss in float32: ten times what another order of summation does.
+LEAST_TERM = 10 * SAME_VARIABLE
 # A sum over N cores is N times their mean. Clipping, random numbers and statistics of each core's own
 # examples change a number too, and by this factor at most; they never take it past the square root of N.
 LEAST_RATIO = 1.6
@@ -52,11 +54,27 @@ def not_finite(
 
 
 def depends_on_cores(
-    where: Place, step: int, what: str, values: Sequence[float], case: str
+    where: Place, step: int, what: str, values: Sequence[float], case: str, *, note: bool = False
 ) -> Finding:
     """TPU403: `values` are what many cores and one core find of `what`."""
     many, one = (f"{value:.6g}" for value in values)
-    return finding("TPU403", where, step=step, what=what, many=many, one=one, case=case)
+    facts = {"step": step, "what": what, "many": many, "one": one}
+    return finding("TPU403", where, note=note, case=case, **facts)
+
+
+def is_a_term(losses: Sequence[tuple[float, float]]) -> bool:
+    """Whether cores count a term that no example changes, as a penalty on weights, more often than one core.
+
+    Args:
+        losses: of many cores and of one with the same weights, and other examples in each pair. In all pairs
+            but the first, each core has the same examples: what relates or weighs the examples of a core
+            is then the same on all cores, and would make another difference there.
+    """
+    ones = [one for _, one in losses]
+    apart = [many - one for many, one in losses]
+    most = max(abs(loss) for pair in losses for loss in pair)
+    is_same = max(apart) - min(apart) <= SAME_VARIABLE * most < max(ones) - min(ones)
+    return is_same and min(map(abs, apart)) > LEAST_TERM * most
 
 
 def no_change(where: Place, steps: int, api: Api, trained: Iterable[tuple[str, str]]) -> Finding:
