@@ -82,7 +82,7 @@ def _grade_all(
         with one_at_a_time:
             results[number] = result
             _write(options.output, page.as_csv(table()))
-            bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
+            bar.write(f"{submission.learner}, {submission.say(points + result.status)}")
 
     # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
     with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(options.jobs) as pool:

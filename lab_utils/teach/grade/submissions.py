@@ -85,6 +85,10 @@ class Submission:
         """The file's name."""
         return self.parts[-1]
 
+    def say(self, text: str) -> str:
+        """`text` behind the file's name; a folder in which there is nothing has none."""
+        return f"{self.name}: {text}" if self.name else text
+
     @property
     def work(self) -> frozenset[str]:
         """What somebody has written into it; empty for a notebook as it was handed out, and for none."""
