@@ -114,7 +114,7 @@ def _minutes(submitted: Sequence[Submission]) -> list[str]:
         for lab, each in submission.minutes.items():
             minutes[lab].append(each)
     return [
-        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from the first check to the last TODO solved "
+        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from opening it to the last TODO solved "
         f"(median of {len(each)}, without long breaks); the lab states {sources.labs()[lab]['minutes']}"
         for lab, each in sorted(minutes.items())
     ]

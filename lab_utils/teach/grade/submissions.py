@@ -294,7 +294,7 @@ def writes(source: str, todo: str) -> bool:
 
 
 def _minutes(data: bytes) -> dict[int, float]:
-    """Minutes from the first try to the last solution, of each lab in which all TODOs are solved.
+    """Minutes from opening a lab to its last solution, of each lab in which all TODOs are solved.
 
     A longer break does not count: the learner was doing something else.
 
