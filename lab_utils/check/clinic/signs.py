@@ -31,8 +31,9 @@ from lab_utils.estimator import tf, tpu, v1
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
 _OF_LOSS = 1e-5  # which shows a weight decay of 1e-5 in one of several layers
+_MANY = 64  # weights, from which on the spread of random ones is compared
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
-_STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_STEPS, _FASTER = (10, 4900), 1.5  # global steps of a schedule; where another pace is another rate
 _STEEP, _CLIPPED = 100, 3  # times as large a variable; where another pace is another clipping
 _KEPT = 5  # checkpoints, by a Saver that is told no number
 _NEW = "the new value of"
@@ -86,7 +87,7 @@ class Model:
     weights, by global step; `steep` is how far it moves all of them where one variable, by its name, makes
     the gradients large; `settings` are what training is told beside the model, by its name in a message;
     `constants` are the numbers of its optimizers but for the learning rate, such as beta1, and the rates of
-    dropout.
+    dropout; `starts` are the values from which weights are trained.
     """
 
     numbers: dict[str, np.ndarray]
@@ -98,6 +99,7 @@ class Model:
     steep: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     constants: frozenset[tuple[str, str, float]] = frozenset()
+    starts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,10 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     told = _settings(port, spec) if mode == "train" else {}
     trained, constants = frozenset(model.trained), _constants(model.graph)
-    return Model(numbers, trained, changes, random, summaries, paces, steep, told, constants)
+    starts = {name: start[name] for name in model.trained}
+    return Model(
+        numbers, trained, changes, random, summaries, paces, steep, told, constants, starts
+    )
 
 
 def _settings(port: Port, spec: Any) -> dict[str, Any]:
@@ -451,6 +456,7 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
+    _expect_starts(model, healthy)
     _expect_constants(model, healthy)
     weights = [name for name in healthy.numbers if name.startswith(_NEW)]
     _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
@@ -459,6 +465,17 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
     ):  # else where the rest is right: other noise moves the weights differently
         _expect_pace(model, healthy)
     _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_starts(model: Model, healthy: Model) -> None:
+    """Raises `Wrong` where weights start from another number, or from random ones of another size."""
+    for name, before in healthy.starts.items():
+        start = model.starts[name]
+        same_number = np.ptp(start) == np.ptp(before) == 0 and start.flat[0] == before.flat[0]
+        sizes = [np.std(each) for each in (start, before)]
+        both_random = min(sizes) > 0 and (before.size < _MANY or max(sizes) < _FASTER * min(sizes))
+        why = f"The training of {name} starts from other values: is the initializer another one?"
+        expect(bool(same_number or both_random), why)
 
 
 def _expect_constants(model: Model, healthy: Model) -> None:
