@@ -1,10 +1,9 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from lab_utils.common.source import Place, place, without_stacks
+from lab_utils.common.source import Place, place, shortened, without_stacks
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.engine import Facts, apply_rules
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
@@ -188,7 +187,7 @@ def first_line(error: BaseException, width: int = 160) -> str:
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
         lines = [line.partition(": ")[2] for line in lines if line][-1:]
     reasons = (line for line in lines if line and line != "Graph execution error:")
-    return textwrap.shorten(next(reasons, ""), width)
+    return shortened(next(reasons, ""), width)
 
 
 def in_words(error: BaseException) -> str:

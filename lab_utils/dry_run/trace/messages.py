@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.common.source import LONGEST, NOWHERE, Place, place
 from lab_utils.dry_run.engine import GRAPHS, rule
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Finding
@@ -85,7 +85,7 @@ def settings_finding(error: BaseException) -> Finding | None:
 
     None where it is not about the settings of a TPUEstimator.
     """
-    text = " ".join(str(error).split())
+    text = " ".join(str(error)[:LONGEST].split())
     for row in SETTINGS:
         if match := re.search(row.pattern, text):
             argument = row.where if isinstance(row.where, clues.Argument) else clues.Argument()
@@ -246,7 +246,7 @@ def messages(trace: Trace | None) -> Iterator[Finding]:
 
 def _first_row(trace: Trace) -> tuple[Message, Match]:
     """The first row that fits the exception of a mode, and how: the last row fits each."""
-    text = " ".join(str(trace.error).split())
+    text = " ".join(str(trace.error)[:LONGEST].split())
     matches = ((row, row.match(trace, text)) for row in MESSAGES)
     return next((row, match) for row, match in matches if match)
 
