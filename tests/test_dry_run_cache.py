@@ -52,6 +52,10 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(jobs, mon
     _, jobs_of_other, (compiled, _) = judged(ROWS + 1)  # other data, the same program
     assert jobs_of_other == ["run"] and "from the cache" in compiled
     assert "compile" in judged(ROWS, cached=False)[1]
+    for path in cache.folder().iterdir():  # {} has the keys of no result, and counts as none
+        cache.write(path.name.removesuffix(".json.gz"), {})
+    again, jobs_of_again, _ = judged(ROWS)
+    assert jobs_of_again == ["compile", "run"] and again.findings == first.findings
 
 
 def test_a_user_without_a_home_has_no_cache_and_no_error(monkeypatch):
@@ -101,3 +105,6 @@ def test_a_damaged_entry_counts_as_none_and_is_replaced(tmp_path, monkeypatch):
         file = cache.folder() / "entry.json.gz"
         file.write_bytes(damage(file.read_bytes()))
         assert cache.read("entry") is None
+    cache.write("entry", entry)
+    assert cache.read("entry", [{"hlo"}, {"numbers"}]) == entry
+    assert cache.read("entry", [{"hlo"}, {"numbers", "cost"}]) is None, "another kind's"

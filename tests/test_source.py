@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from lab_utils.common.source import shortened
+
 # The two give the code of a cell different file names. IPython 7, as in Colab: test_places.py.
 CELLS = """\
 import sys
@@ -38,3 +40,15 @@ def test_a_place_in_a_cell_bears_the_number_of_its_last_run(where):
         "cell In [4], line 2, in model_fn: `raise ValueError`",
     ]
     assert "cell In [" not in said[3] and said[3].endswith("in silent: `def silent(): pass`")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("short,\n and whole", "short, and whole"),
+        ("word " * 2_000_000, "word word word word word [...]"),
+        ("Bad " + "x" * 10_000_000, "Bad xxxxxxxxxxxxxxxxxxxx [...]"),
+    ],
+)
+def test_a_long_message_keeps_its_beginning(text, says):
+    assert shortened(text, 30) == says

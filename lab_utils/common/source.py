@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import sysconfig
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ _FRAMEWORK = re.compile(
 # Where a learner's part is still open, a lab goes on with the course's solution, whose module has a name that
 # begins so in place of a file: its lines are not to be printed.
 SOLUTION = "the course's solution of "
+LONGEST = 20_000  # characters of an exception's message that are looked at and kept
+_CUT = " [...]"
 # A layer of Keras of which no line is known, in place of a file.
 LAYER = "layer "
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
@@ -154,9 +157,21 @@ def uncoloured(text: str) -> str:
     return re.sub(r"\x1b?\[[\d;]+m", "", text)
 
 
+def shortened(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters, cut between two words where that leaves most of it.
+
+    Only the beginning of a text of megabytes is looked at.
+    """
+    line = " ".join(text[:LONGEST].split())
+    short = textwrap.shorten(line, width, placeholder=_CUT)
+    if len(line) <= width or len(short) > width // 2:
+        return short
+    return line[: width - len(_CUT)] + _CUT
+
+
 def without_stacks(error: BaseException) -> str:
     """The message of an exception without the stacks that TensorFlow puts before and after the reason."""
-    text = re.split(r"\n *Original stack trace for ", uncoloured(str(error)))[0]
+    text = re.split(r"\n *Original stack trace for ", uncoloured(str(error)[:LONGEST]))[0]
     text = re.split(r"\n *Node: .*\n|\n<stack traces unavailable>\n", text)[-1]
     return re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
 

@@ -22,7 +22,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -77,8 +77,11 @@ def code() -> str:
     return digest.hexdigest()
 
 
-def read(name: str) -> dict[str, Any] | None:
-    """The entry of that name, the user's own or the shared one, or None."""
+def read(name: str, forms: Sequence[Set[str]] = (frozenset(),)) -> dict[str, Any] | None:
+    """The entry of that name, the user's own or the shared one, or None.
+
+    Only an entry counts that has all keys of one of the `forms`.
+    """
     if not _used.get():
         return None
     shared = Path(os.environ.get(SHARED) or os.devnull, _BELOW)
@@ -87,8 +90,10 @@ def read(name: str) -> dict[str, Any] | None:
             OSError, EOFError, ValueError, KeyError, TypeError, RecursionError, zlib.error
         ):
             stored = json.loads(gzip.decompress((place() / f"{name}.json.gz").read_bytes()))
-            if stored["name"] == name:  # what is damaged, or another's, counts as none
-                return dict(stored["entry"])
+            entry = dict(stored["entry"])
+            # What is damaged, or another's, counts as none.
+            if stored["name"] == name and any(entry.keys() >= form for form in forms):
+                return entry
     return None
 
 

@@ -52,7 +52,7 @@ def reason(error: BaseException) -> str:
     tensorflow = loading.tensorflow()
     if tensorflow and isinstance(error, tensorflow.errors.DeadlineExceededError):
         return f"the input pipeline gave no batch within {BATCH_SECONDS} s"
-    text = " ".join(str(error).split())
+    text = " ".join(str(error)[: source.LONGEST].split())
     if text.startswith("in user code:"):  # AutoGraph's own frames, before what was raised
         text = " ".join(source.told(error).split())
     if location := ADDRESS.search(text):

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -141,7 +140,7 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     text = first_line(error) if is_of_ops else str(error)
     if isinstance(error, ImportError):
         text = command.missing(error)
-    message = textwrap.shorten(source.uncoloured(reason(error) or text), 1000)
+    message = source.shortened(source.uncoloured(reason(error) or text), 1000)
     where = f"\n  at {place}" if (place := source.place(error)) else ""
     fix = f"\n  {fix}" if (fix := known(message) or for_keras_2(error)) else ""
     return CannotJudge(f"{kind}: {message}{where}{fix}{advice}")

@@ -1,9 +1,8 @@
 """How errors and lists of names read in a sentence."""
 
-import textwrap
 from collections.abc import Iterable
 
-from lab_utils.common.source import place, without_stacks
+from lab_utils.common.source import place, shortened, without_stacks
 
 
 def first_line(error: BaseException, width: int = 160) -> str:
@@ -12,7 +11,7 @@ def first_line(error: BaseException, width: int = 160) -> str:
     if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
         lines = [line.partition(": ")[2] for line in lines if line][-1:]
     reasons = (line for line in lines if line and line != "Graph execution error:")
-    return textwrap.shorten(next(reasons, ""), width)
+    return shortened(next(reasons, ""), width)
 
 
 def in_words(error: BaseException) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab_utils.common.source import NOWHERE, Place, place
+from lab_utils.common.source import LONGEST, NOWHERE, Place, place
 from lab_utils.dry_run.facts import blame, clues
 from lab_utils.dry_run.facts.clues import Match
 from lab_utils.dry_run.facts.refusal import Refusal
@@ -221,7 +221,7 @@ MESSAGES = (
 
 def refusal_of(trace: Trace) -> Refusal:
     """What is said of the exception with which TPUEstimator, or the program, ended the graph of a mode."""
-    text = " ".join(str(trace.error).split())
+    text = " ".join(str(trace.error)[:LONGEST].split())
     matches = ((row, row.match(trace, text)) for row in MESSAGES)
     return next(row.refusal(trace, match) for row, match in matches if match)  # the last fits each
 
@@ -231,7 +231,7 @@ def refused_settings(error: BaseException) -> Refusal | None:
 
     None where it is not about the settings of a TPUEstimator.
     """
-    text = " ".join(str(error).split())
+    text = " ".join(str(error)[:LONGEST].split())
     for row in SETTINGS:
         if match := re.search(row.pattern, text):
             argument = row.where if isinstance(row.where, clues.Argument) else clues.Argument()

@@ -1,9 +1,9 @@
 """Why a step cannot be lowered, and what a port has to fix then. No TensorFlow is imported here."""
 
 import re
-import textwrap
 
-from lab_utils.common.source import NOWHERE, Place, place, uncoloured
+from lab_utils.common import source
+from lab_utils.common.source import LONGEST, NOWHERE, Place, place, uncoloured
 from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
@@ -21,9 +21,9 @@ _LONGEST = 300  # characters of a message
 
 def shortened(message: str) -> str:
     """A message on one line without the stack that it ends in, cut between two words where it is long."""
-    text = re.split(r" Stack trace for op definition| \[\[\{\{node ", " ".join(message.split()))[0]
-    text = text.rstrip(".")
-    return textwrap.shorten(text, _LONGEST, placeholder=" [...]") if len(text) > _LONGEST else text
+    text = " ".join(message[:LONGEST].split())
+    text = re.split(r" Stack trace for op definition| \[\[\{\{node ", text)[0]
+    return source.shortened(text.rstrip("."), _LONGEST)
 
 
 class CannotLower(Exception):

@@ -38,6 +38,12 @@ CHILD = "lab_utils.dry_run.private.child"
 Progress = Callable[[str], None]
 Answer = Callable[[Progress | None], tuple[dict[str, Any], bool]]
 
+# The keys of a job's result: of a compilation, what private.jax.answer returns, or a refusal.
+_RESULTS = {
+    "compile": ({"memory", "cost", "hlo"}, {"refused", "message"}),
+    "run": ({"runs"},),
+    "run_jax": ({"runs"},),
+}
 
 # The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
 # 0.9.2, 0.10.2 and 0.12.0.1; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is trusted.
@@ -233,7 +239,7 @@ def answering(
     """
     contents = [part for name in sorted(files) for part in (name, files[name])]
     name = cache.key(job, request, *contents, versions())
-    if (entry := cache.read(name)) is not None:
+    if (entry := cache.read(name, _RESULTS[job])) is not None:
         yield lambda progress: (entry, True)
         return
     require(*packages)

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from lab_utils.common.figures import counted
-from lab_utils.common.source import Place
+from lab_utils.common.source import LONGEST, Place
 from lab_utils.dry_run.records import Finding, Severity, Stage
 
 _PAGES = Path(__file__).parent
@@ -167,5 +167,5 @@ def finding(
         raise TypeError(f"{id} needs the facts {sorted(needed)}, and was given {sorted(facts)}")
     why, fix = (_WORDS.format(text, **facts) for text in entry.templates(case))
     severity = Severity.NOTE if note else entry.severity
-    message = "" if message.rstrip(".") in why else message
+    message = "" if message.rstrip(".") in why else message[:LONGEST]
     return Finding(id, entry.stage, severity, place, why, fix, entry.lab, message, because_of)
