@@ -18,7 +18,8 @@ import jax
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts import jaxpr as read_jaxpr
+from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.jax import JaxFacts
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_runs import Step
@@ -43,7 +44,6 @@ from lab_utils.dry_run.program import (
     Role,
     Split,
 )
-from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips

@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
-from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.jax import KerasJaxFacts
 from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects

@@ -13,7 +13,7 @@ import numpy as np
 from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode, Numerics
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.verdicts import (
     LEAST_RATIO,
     LEAST_TERM,
@@ -27,6 +27,7 @@ from lab_utils.dry_run.run.verdicts import (
     no_change,
     not_finite,
 )
+from lab_utils.dry_run.wording import some
 
 # What becomes of variables that differ between the cores by right.
 _SAVED = {
