@@ -169,7 +169,7 @@ def note(
         model.first.setdefault(mode, call)
     model.calls.append(str(call))
     calls.calls.append(str(call))
-    calls.of_estimators.append(call)
+    calls.observed.calls.append(call)
     calls.on_call()
     if len(calls.calls) >= _MOST_CALLS:
         raise Enough(f"it continues after {_MOST_CALLS} calls")
@@ -180,7 +180,7 @@ def note_address(calls: Recording, address: Any) -> None:
     for text in address if isinstance(address, list | tuple) else [address]:
         text = os.fsdecode(text) if isinstance(text, str | bytes) else ""
         if _ADDRESS.match(text) and _tpu_estimator.NO_HOST not in text:
-            calls.address = calls.address or text
+            calls.observed.address = calls.observed.address or text
 
 
 def _model_of(calls: Recording, estimator: Any, mode: Mode) -> Model:
@@ -209,8 +209,8 @@ def _stands_for(calls: Recording, subject: Any, other: Any, call: str) -> bool:
         sentence = (
             f"{call} with params of its own: the dry run used the params of the training instead."
         )
-    if sentence and sentence not in calls.not_checked:
-        calls.not_checked.append(sentence)
+    if sentence and sentence not in calls.observed.not_checked:
+        calls.observed.not_checked.append(sentence)
     if not on_host:
         _tpu_estimator.take_batch_sizes(subject, other)
     return not on_host

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.frontends import keras_jax_runs, keras_lines
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import ESTIMATOR, on_import
 from lab_utils.dry_run.frontends.scope import Scope
 from lab_utils.dry_run.frontends.stand_ins import StandIn, patched
 
-# Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
-# arguments of fit; of a loop, whether the call stands in a tf.function, as "is_compiled".
+# Of a model or a step, its dataset, the call in words, and what is observed besides (fields of Observed).
 Note = Callable[..., None]
 
 _TF_KERAS = (
@@ -88,7 +86,7 @@ def _noting(
         is_keras_3 = module.__name__ == "keras"
         chosen = module.backend.backend() if is_keras_3 else "tensorflow"
         if chosen == "jax":
-            note(subject, keras_jax_runs.data(module, given), call, NOWHERE)
+            note(subject, keras_jax_runs.data(module, given), call)
         if chosen != "tensorflow":
             raise CannotJudge(_OTHER_BACKEND.format(backend=chosen))
         asked = os.environ.get("KERAS_BACKEND")
@@ -98,10 +96,11 @@ def _noting(
             "tensorflow",
         ):  # the program's, which tf.keras follows
             raise CannotJudge(_TF_KERAS.format(backend=asked))
-        given["begins_again"] = is_keras_3
         from lab_utils.dry_run.frontends.datasets import given_to_fit
 
-        note(subject, given_to_fit(**given), call, scope.outside(subject), given)
+        outside = scope.outside(subject)
+        shown = {"outside": outside, "fit": given, "begins_again": is_keras_3}
+        note(subject, given_to_fit(**given), call, **shown)
 
     return noted
 

@@ -62,13 +62,13 @@ def record(
         _execute(path, module, shell, calls, steps)
     calls.note_steps(steps)
     if steps.cpu_at:
-        calls.not_checked.append(
+        calls.observed.not_checked.append(
             f"The device: the program asks JAX for the CPU (at {steps.cpu_at.position}), but was "
             "judged as if it asked for the TPU. Remove that line on a TPU."
         )
     calls.traced_only = steps.within
     if calls.fit:
-        calls.later_trainings = trainings.others(path, calls.trained_at)
+        calls.observed.not_covered = trainings.others(path, calls.observed.trained_at)
     if not calls.calls:
         raise cells.CannotJudge(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, fit on a Keras "
@@ -186,7 +186,7 @@ def _jax_met(
 
     def end(step: jax_runs.Step) -> NoReturn:
         if step.new:  # a batch comes with each call
-            calls.not_checked.append(
+            calls.observed.not_checked.append(
                 "A batch of a different size in later calls, such as a shorter one at the end of "
                 "an epoch: JAX compiles the step again for it, and the cores must be able to "
                 "share it evenly."

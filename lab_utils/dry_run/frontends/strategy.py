@@ -121,7 +121,7 @@ class _Strategy:
         call = f"strategy.run({source.place(python).function})"
         is_compiled = python is not fn or _tensorflow.is_in_tf_function()
         outside = replicas.scope.outside() or replicas.scope.outside_in(python)
-        return replicas.note(step, dataset, call, outside, {"is_compiled": is_compiled})
+        return replicas.note(step, dataset, call, outside=outside, is_compiled=is_compiled)
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> tf.data.Dataset:
         """The dataset itself."""
