@@ -22,7 +22,7 @@ from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.wording import first_line
-from lab_utils.dry_run.workload import Trace
+from lab_utils.dry_run.workload import Observed, Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
 
@@ -57,7 +57,7 @@ def _input():
 class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
-    most_steps = None
+    most_steps, observed = None, Observed()
     framework, backend, labs = "a made-up framework", "TensorFlow", {}
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 

@@ -221,7 +221,7 @@ def test_where_no_step_can_be_built_the_rules_on_it_are_named_and_the_others_ask
     def step(batch):
         raise ValueError("not today")
 
-    observed = Observed(outside=Place("train.py", 3), fit={"is_compiled": False})
+    observed = Observed(outside=Place("train.py", 3), is_compiled=False)
     report = dry_run(step, data, stages=["read"], progress=False, observed=observed)
     said = re.findall(r"((?:TPU\d+, )+)of training: (.*)\.", "\n".join(report.not_checked))
     [(ids, why)] = [(ids, why) for ids, why in said if "step" in why]

@@ -90,13 +90,13 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
             topology=topology,
+            observed=observed,
             of_jax={
                 "mesh_axes": mesh_axes,
                 "state_argnums": state_argnums,
                 "batch_argnums": batch_argnums,
             },
         )
-        workload.observed = observed = observed or Observed()
     except PlainEstimator as refused:
         finding = rules.finding("TPU109", refused.where, kind=refused.kind)
         named = None if is_chosen else topology
@@ -124,11 +124,11 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         not_checked=[
             *never_checked(session.numerics, of_jax=workload.backend == "JAX"),
             *not_checked(session),
-            *observed.not_checked,
+            *workload.observed.not_checked,
         ],
         numerics=session.numerics,
-        not_judged=[*session.not_judged, *observed.not_judged],
-        not_covered=observed.not_covered,
+        not_judged=[*session.not_judged, *workload.observed.not_judged],
+        not_covered=workload.observed.not_covered,
         versions=_versions(),
         topology_is_chosen=is_chosen,
     )

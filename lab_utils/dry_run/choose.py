@@ -88,9 +88,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
     }
 
     def workload_for(topology: str) -> Workload:
-        workload = workload_of(subject, data, topology=topology, of_jax=of_jax)
-        workload.observed = observed or Observed()
-        return workload
+        return workload_of(subject, data, topology=topology, of_jax=of_jax, observed=observed)
 
     workload = workload_for(topologies[0])
     programs: dict[Any, Program | str] = {}
@@ -150,8 +148,7 @@ def largest_batch(
     """
     topology = topology or default_topology(subject, data)
     cores = chips.cores(topology)
-    workload = workload_of(subject, data, topology=topology)
-    workload.observed = observed or Observed()
+    workload = workload_of(subject, data, topology=topology, observed=observed)
     if workload.backend == "JAX":
         raise ValueError(
             "a JAX step gets its batch as an argument: call compare_topologies with the arguments "

@@ -88,19 +88,9 @@ def of_recording(calls: "Recording", name: str) -> Target:
     Raises:
         CannotJudge: it trains, evaluates and predicts nothing.
     """
-    from lab_utils.dry_run.workload import Observed
-
-    observed = Observed(
-        calls=calls.of_estimators,
-        address=calls.address,
-        outside=calls.outside,
-        trained_at=calls.trained_at,
-        fit=calls.given,
-        not_checked=list(calls.not_checked),
-    )
+    observed = calls.observed
     if calls.after:
         observed.not_checked.append(f"What {name} does after its recorded calls: {calls.after}.")
-    observed.not_covered = calls.later_trainings
     if calls.step:
         return Target(calls.step.function, calls.step, {}, observed)
     if calls.fit:

@@ -70,6 +70,8 @@ class Observed:
         outside: where it made the Keras model that it trains, if it did so outside of strategy.scope().
         trained_at: where it fits that model, or runs the step of a loop.
         fit: the arguments of that fit, by name; none of a loop.
+        begins_again: that fit reads the data from their beginning in each epoch, as Keras 3 does.
+        is_compiled: the step of a loop stands in a tf.function.
         not_checked: sentences on what is left out.
         not_judged: the models that it trains or evaluates besides, and what to do: there is no verdict.
         not_covered: what it trains after the judged part, which the verdict does not cover.
@@ -81,6 +83,8 @@ class Observed:
     outside: Place = NOWHERE
     trained_at: Place = NOWHERE
     fit: Mapping[str, Any] = field(default_factory=dict)
+    begins_again: bool = False
+    is_compiled: bool = True
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
     not_covered: list[str] = field(default_factory=list)

@@ -371,8 +371,8 @@ class DatasetFacts(OfAStep):
         if not isinstance(fit.get("x"), tf.data.Dataset):
             return data.Asked("an epoch of fit", steps, sure=True)
         epochs = fit.get("epochs") or 1
-        again = fit.get("begins_again", False)
-        return data.Asked("fit, in all its epochs,", steps * epochs, sure=not again)
+        sure = not self._observed.begins_again
+        return data.Asked("fit, in all its epochs,", steps * epochs, sure=sure)
 
 
 class StepFacts(DatasetFacts):
@@ -392,7 +392,7 @@ class StepFacts(DatasetFacts):
         self._workload = workload
         self.api, self.summaries_of = Api.STRATEGY, None
         self.outside, self.jit_compile = observed.outside, workload.jit_compile
-        self.is_compiled = observed.fit.get("is_compiled", True)
+        self.is_compiled = observed.is_compiled
 
     @fact
     def distributed(self) -> tf.data.Dataset | None:

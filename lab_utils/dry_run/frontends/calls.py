@@ -1,9 +1,8 @@
 """What a program makes and calls, as it was noted while it ran. No TensorFlow is imported here."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab_utils.common import source
@@ -11,9 +10,7 @@ from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.frontends import cells, jax_runs
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.workload import Call
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+from lab_utils.dry_run.workload import Call, Observed
 
 
 class Enough(BaseException):
@@ -51,13 +48,7 @@ class Recording:
         fit: a Keras model, or the step of a loop, and the dataset that it is trained with.
         step: the step of a program of JAX, with its calls.
         calls: in words, in their order: "train(max_steps=1000)".
-        of_estimators: those of them that were made on Estimators.
-        address: the first grpc:// address at which it looked for a TPU; "" for none.
-        outside: where the Keras model of `fit` was made, if not in the scope of the program's TPUStrategy.
-        trained_at: the line of `fit`.
-        given: the arguments of `fit`, by name.
-        later_trainings: other calls that train, in the program's text.
-        not_checked: sentences on calls that the judged Estimator does not stand for.
+        observed: what the dry run is told of them, beside what it judges.
         after: why what follows the last call is not judged; "" where the program went on to its end.
         other_program: a program of Python that it was about to start, and the line.
         imports_jax: it has imported JAX.
@@ -70,13 +61,7 @@ class Recording:
     fit: tuple[Any, Any] | None = None
     step: jax_runs.Step | None = None
     calls: list[str] = field(default_factory=list)
-    of_estimators: list[Call] = field(default_factory=list)
-    address: str = ""
-    outside: Place = NOWHERE
-    trained_at: Place = NOWHERE
-    given: Mapping[str, Any] = field(default_factory=dict)
-    later_trainings: list[str] = field(default_factory=list)
-    not_checked: list[str] = field(default_factory=list)
+    observed: Observed = field(default_factory=Observed)
     after: str = ""
     other_program: str = ""
     imports_jax: bool = False
@@ -89,19 +74,16 @@ class Recording:
         """The model that the program trained first, else the first that it called at all."""
         return max(self.models, key=lambda model: model.trained, default=None)
 
-    def note_fit(
-        self,
-        model: Any,
-        dataset: Any,
-        call: str,
-        outside: Place,
-        given: Mapping[str, Any] = _NOTHING,
-    ) -> None:
-        """Notes a call of fit or strategy.run; raises Enough: what follows needs its results."""
+    def note_fit(self, model: Any, dataset: Any, call: str, **shown: Any) -> None:
+        """Notes a call of fit or strategy.run, with fields of Observed that it has `shown`.
+
+        Raises:
+            Enough: what follows needs its results.
+        """
         self.calls.append(call)
         if not self.models:
-            self.fit, self.outside, self.given = (model, dataset), outside, given
-            self.trained_at = caller()
+            self.fit = model, dataset
+            self.observed = replace(self.observed, trained_at=caller(), **shown)
         raise Enough(
             "it needs what strategy.run returns, as metrics and sums of the cores' results do"
             if call.startswith("strategy.run")
@@ -116,20 +98,20 @@ class Recording:
         """
         if self.calls:
             trains = [step for step in steps.found if step.computes_gradients]
-            self.not_checked += [f"What it computes with JAX: {step}." for step in trains]
+            self.observed.not_checked += [f"What it computes with JAX: {step}." for step in trains]
             return
         self.step = steps.chosen()
         if self.step is not None:
             self.calls.append(self.step.name)
-            self.trained_at = self.step.called_at
-            self.not_checked.append(
+            self.observed.trained_at = self.step.called_at
+            self.observed.not_checked.append(
                 "The program's evaluation and prediction: only the step that trains is judged, and "
                 "not whether an evaluation leaves out examples, such as those of a last, shorter "
                 "batch."
             )
             others = (step for step in steps.found if step is not self.step)
             trainings = [f"{step}" for step in others if step.computes_gradients]
-            self.later_trainings = list(dict.fromkeys(trainings))
+            self.observed.not_covered = list(dict.fromkeys(trainings))
 
     def refuse_program(self, command: Any) -> None:
         """Raises Enough where a command runs a program of Python, which would train for real."""

@@ -9,12 +9,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
-from unittest import mock
 
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.calls import Enough, Model, Recording
+from lab_utils.dry_run.frontends.stand_ins import StandIn
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -26,48 +25,43 @@ _ROOTS = tf, tf.compat.v2, v1
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
-def stand_in(calls: Recording, cores: int, stack: ExitStack) -> None:
-    """Until `stack` is left, Estimators note their calls in `calls`, and no TPU is contacted."""
-
-    def replace(owner: Any, name: str, stand_in: Any) -> None:
-        if hasattr(owner, name):
-            stack.enter_context(mock.patch.object(owner, name, stand_in))
-
+def stand_ins(calls: Recording, cores: int) -> Iterator[StandIn]:
+    """What lets Estimators note their calls in `calls`, so that no TPU is contacted."""
     session = v1.Session.__init__
 
     def open_here(self, target="", graph=None, config=None):
         note_address(calls, target)
         session(self, "", graph, config)
 
-    stand_ins = _methods(calls)
+    methods = _methods(calls)
     for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
-        for name in stand_ins.keys() & vars(owner).keys():
-            replace(owner, name, stand_ins[name])
+        own = methods.keys() & vars(owner).keys()
+        yield from ((owner, name, methods[name]) for name in own)
     for module in (tf.estimator, v1.estimator):
-        replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
+        yield module, "train_and_evaluate", methods["train_and_evaluate"]
     for kind in (tpu.RunConfig, tpu.TPUEstimator):
-        replace(kind, "__init__", _noting_its_line(kind.__init__))
-    replace(v1.Session, "__init__", open_here)
-    replace(v1.Session, "reset", _nothing)
+        yield kind, "__init__", _noting_its_line(kind.__init__)
+    yield v1.Session, "__init__", open_here
+    yield v1.Session, "reset", _nothing
     for module in (tf.train, v1.train):
-        replace(module, "checkpoints_iterator", _checkpoints)
-    _contact_no_tpu(calls, cores, replace)
+        yield module, "checkpoints_iterator", _checkpoints
+    yield from _of_tpus(calls, cores)
 
 
-def _contact_no_tpu(calls: Recording, cores: int, replace: Callable[[Any, str, Any], None]) -> None:
-    """Replaces what would look up a TPU or connect to one."""
+def _of_tpus(calls: Recording, cores: int) -> Iterator[StandIn]:
+    """For what would look up a TPU or connect to one."""
     in_a_row = [[[core, 0, 0, 0] for core in range(cores)]]  # of one host
     topology = tf.tpu.experimental.Topology(None, [cores, 1, 1, 1], in_a_row)
     asked = staticmethod(functools.partial(note_address, calls))
     resolver = type("TPUClusterResolver", (_Resolver,), {"asked": asked})
     public = (root.distribute.cluster_resolver for root in _ROOTS)
     for module in (*public, *_tensorflow.RESOLVERS):
-        replace(module, "TPUClusterResolver", resolver)
+        yield module, "TPUClusterResolver", resolver
     for root in _ROOTS:
-        replace(root.config, "experimental_connect_to_cluster", _nothing)
-        replace(root.config, "experimental_connect_to_host", _connect_to_host(calls))
-        replace(root.tpu.experimental, "shutdown_tpu_system", _nothing)
-        replace(root.tpu.experimental, "initialize_tpu_system", lambda *_: topology)
+        yield root.config, "experimental_connect_to_cluster", _nothing
+        yield root.config, "experimental_connect_to_host", _connect_to_host(calls)
+        yield root.tpu.experimental, "shutdown_tpu_system", _nothing
+        yield root.tpu.experimental, "initialize_tpu_system", lambda *_: topology
 
 
 def _noting_its_line(init: Callable) -> Callable:
@@ -175,7 +169,7 @@ def note(
         model.first.setdefault(mode, call)
     model.calls.append(str(call))
     calls.calls.append(str(call))
-    calls.of_estimators.append(call)
+    calls.observed.calls.append(call)
     calls.on_call()
     if len(calls.calls) >= _MOST_CALLS:
         raise Enough(f"it continues after {_MOST_CALLS} calls")
@@ -186,7 +180,7 @@ def note_address(calls: Recording, address: Any) -> None:
     for text in address if isinstance(address, list | tuple) else [address]:
         text = os.fsdecode(text) if isinstance(text, str | bytes) else ""
         if _ADDRESS.match(text) and _tpu_estimator.NO_HOST not in text:
-            calls.address = calls.address or text
+            calls.observed.address = calls.observed.address or text
 
 
 def _model_of(calls: Recording, estimator: Any, mode: Mode) -> Model:
@@ -215,8 +209,8 @@ def _stands_for(calls: Recording, subject: Any, other: Any, call: str) -> bool:
         sentence = (
             f"{call} with params of its own: the dry run used the params of the training instead."
         )
-    if sentence and sentence not in calls.not_checked:
-        calls.not_checked.append(sentence)
+    if sentence and sentence not in calls.observed.not_checked:
+        calls.observed.not_checked.append(sentence)
     if not on_host:
         _tpu_estimator.take_batch_sizes(subject, other)
     return not on_host

@@ -2,19 +2,17 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
-from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.frontends import keras_jax_runs, keras_lines
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.frontends.imports import ESTIMATOR, on_import
 from lab_utils.dry_run.frontends.scope import Scope
+from lab_utils.dry_run.frontends.stand_ins import StandIn, patched
 
-# Of a model or a step, its dataset, the call in words, where the model was made if not in the scope, and the
-# arguments of fit; of a loop, whether the call stands in a tf.function, as "is_compiled".
+# Of a model or a step, its dataset, the call in words, and what is observed besides (fields of Observed).
 Note = Callable[..., None]
 
 _TF_KERAS = (
@@ -38,26 +36,24 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         scope = Scope()
 
-        def replace(model: type, module: ModuleType) -> None:
-            noted = _noting(module, backend, note, scope)
-            stack.enter_context(mock.patch.object(model, "fit", _fit(noted)))
-            stack.enter_context(mock.patch.object(model, "train_on_batch", _train_on_batch(noted)))
-            stack.enter_context(mock.patch.object(model, "__init__", scope.watched(model.__init__)))
-            metric = module.metrics.Metric
-            watched = scope.watched(metric.__init__, scope.metrics)
-            stack.enter_context(mock.patch.object(metric, "__init__", watched))
+        def replace(table: Iterable[StandIn]) -> None:
+            stack.enter_context(patched(table))
 
         def imported(keras: ModuleType) -> None:
-            replace(keras.Model, keras)
+            replace(_of_keras(keras, _noting(keras, backend, note, scope), scope))
             if keras.backend.backend() == "jax":
                 keras_jax_runs.prepare(keras, stack)
             else:
-                keras_lines.note(keras, stack)
+                replace(keras_lines.stand_ins(keras))
 
         def imported_estimator(_: ModuleType) -> None:
-            tf_keras = _strategies(cores, note, scope, stack)
-            replace(tf_keras.Model, tf_keras)
-            keras_lines.note(tf_keras, stack)
+            from lab_utils.dry_run.frontends import strategy
+
+            replace(strategy.stand_ins(strategy.Replicas(cores, note, scope, stack)))
+            tf_keras, model_of_version_1 = strategy.keras_2()
+            replace([(model_of_version_1, "fit", _refuse)])
+            replace(_of_keras(tf_keras, _noting(tf_keras, backend, note, scope), scope))
+            replace(keras_lines.stand_ins(tf_keras))
 
         # Keras 3 reads its backend when it is imported, which the program may choose before.
         stack.enter_context(on_import({ESTIMATOR: imported_estimator, "keras": imported}))
@@ -70,6 +66,17 @@ def without_training(cores: int, note: Note) -> Iterator[None]:
             raise
 
 
+def _of_keras(
+    keras: ModuleType, noted: Callable[[Any, dict[str, Any], str], None], scope: Scope
+) -> Iterator[StandIn]:
+    """What notes a training of Keras, and what the program makes in its strategy's scope."""
+    model, metric = keras.Model, keras.metrics.Metric
+    yield model, "fit", _fit(noted)
+    yield model, "train_on_batch", _train_on_batch(noted)
+    yield model, "__init__", scope.watched(model.__init__)
+    yield metric, "__init__", scope.watched(metric.__init__, scope.metrics)
+
+
 def _noting(
     module: ModuleType, backend: str | None, note: Note, scope: Scope
 ) -> Callable[[Any, dict[str, Any], str], None]:
@@ -79,7 +86,7 @@ def _noting(
         is_keras_3 = module.__name__ == "keras"
         chosen = module.backend.backend() if is_keras_3 else "tensorflow"
         if chosen == "jax":
-            note(subject, keras_jax_runs.data(module, given), call, NOWHERE)
+            note(subject, keras_jax_runs.data(module, given), call)
         if chosen != "tensorflow":
             raise CannotJudge(_OTHER_BACKEND.format(backend=chosen))
         asked = os.environ.get("KERAS_BACKEND")
@@ -89,21 +96,13 @@ def _noting(
             "tensorflow",
         ):  # the program's, which tf.keras follows
             raise CannotJudge(_TF_KERAS.format(backend=asked))
-        given["begins_again"] = is_keras_3
         from lab_utils.dry_run.frontends.datasets import given_to_fit
 
-        note(subject, given_to_fit(**given), call, scope.outside(subject), given)
+        outside = scope.outside(subject)
+        shown = {"outside": outside, "fit": given, "begins_again": is_keras_3}
+        note(subject, given_to_fit(**given), call, **shown)
 
     return noted
-
-
-def _strategies(cores: int, note: Note, scope: Scope, stack: contextlib.ExitStack) -> Any:
-    """tf.keras, where TPUStrategy has its stand-in."""
-    from lab_utils.dry_run.frontends import strategy
-
-    tf_keras, model_of_version_1 = strategy.stand_in(cores, note, scope, stack)
-    stack.enter_context(mock.patch.object(model_of_version_1, "fit", _refuse))
-    return tf_keras
 
 
 def _refuse(*arguments: Any, **options: Any) -> None:

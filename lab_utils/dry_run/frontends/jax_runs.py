@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
-from unittest import mock
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.frontends.caller import caller
 from lab_utils.dry_run.frontends.cells import CannotJudge
+from lab_utils.dry_run.frontends.stand_ins import StandIn, patched
 
 CALLS = (
     3  # of a step, after which the program is ended: its static values and its shapes have shown
@@ -268,20 +268,22 @@ def _new(leaves: list[Any], first: list[Any], pairs: dict[int, int]) -> set[int]
     }
 
 
-def stand_in(jax: types.ModuleType, cores: int, steps: Steps, stack: ExitStack) -> None:
-    """Gives JAX so many devices of this machine's CPU, which stand for TPUs and GPUs until `stack` is left.
+def give_devices(jax: types.ModuleType, cores: int) -> None:
+    """Gives JAX so many devices of this machine's CPU.
 
-    It keeps its own number if it has started, or if its flags name one. No other host is contacted. A
-    platform that the program asks for is noted in `steps`, and not taken.
+    It keeps its own number if it has started, or if its flags name one.
     """
     jax.config.update("jax_platforms", "cpu")  # or libtpu would look for a TPU, and take one
     if "force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
         with suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", cores)
 
-    def replace(owner: Any, name: str, function: Callable) -> None:
-        stack.enter_context(mock.patch.object(owner, name, function))
 
+def stand_ins(jax: types.ModuleType, steps: Steps) -> Iterator[StandIn]:
+    """What lets the devices of the CPU stand for TPUs and GPUs, and contacts no other host.
+
+    A platform that the program asks for is noted in `steps`, and not taken.
+    """
     update = jax.config.update
 
     def noted(name: str, value: Any) -> None:
@@ -290,10 +292,10 @@ def stand_in(jax: types.ModuleType, cores: int, steps: Steps, stack: ExitStack) 
         else:
             steps.cpu_at = caller() if str(value).startswith("cpu") else NOWHERE
 
-    replace(jax.config, "update", noted)
-    replace(jax.distributed, "initialize", lambda *_, **__: None)
+    yield jax.config, "update", noted
+    yield jax.distributed, "initialize", lambda *_, **__: None
     for name in ("devices", "local_devices", "device_count", "local_device_count"):
-        replace(jax, name, _of_the_cpu(getattr(jax, name)))
+        yield jax, name, _of_the_cpu(getattr(jax, name))
 
 
 def _of_the_cpu(function: Callable) -> Callable:
@@ -313,17 +315,15 @@ def watch(name: str, module: types.ModuleType, steps: Steps, stack: ExitStack) -
     """Until `stack` is left, functions that the program makes with the module call `steps` first."""
     watching = [True]
     stack.callback(watching.clear)
-
-    def replace(each: str, *, is_jitted: bool) -> None:
-        if hasattr(module, each):
-            make = _loop if each == _LOOP else _maker
-            made = make(getattr(module, each), steps, watching, is_jitted)
-            stack.enter_context(mock.patch.object(module, each, made))
-
-    for each in _MAKERS[name]:
-        replace(each, is_jitted=True)
-    for each in _GRADIENTS if name == "jax" else ():
-        replace(each, is_jitted=False)
+    makers = dict.fromkeys(_MAKERS[name], True)
+    makers |= dict.fromkeys(_GRADIENTS, False) if name == "jax" else {}
+    table = (
+        (module, each, make(getattr(module, each), steps, watching, is_jitted))
+        for each, is_jitted in makers.items()
+        if hasattr(module, each)
+        for make in [_loop if each == _LOOP else _maker]
+    )
+    stack.enter_context(patched(table))
 
 
 def _maker(make: Callable, steps: Steps, watching: list[bool], is_jitted: bool) -> Callable:

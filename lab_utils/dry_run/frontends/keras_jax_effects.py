@@ -8,7 +8,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import keras
 import numpy as np
@@ -17,6 +16,7 @@ from lab_utils.common import source
 from lab_utils.common.source import Place
 from lab_utils.dry_run.facts.jax import Effect
 from lab_utils.dry_run.frontends.caller import caller
+from lab_utils.dry_run.frontends.stand_ins import StandIn, patched
 
 
 @contextlib.contextmanager
@@ -29,20 +29,23 @@ def noted() -> Iterator[list[Effect]]:
             found.setdefault(place, Effect(place, what, result, case))
 
     effects: list[Effect] = []
-    with contextlib.ExitStack() as stack:
-        printed = _calling(print, note, "prints", "later steps print nothing", "prints")
-        stack.enter_context(mock.patch.object(builtins, "print", printed))
-        for module, name in ((np.random, "NumPy"), (random, "Python")):
-            for function in _drawing(module):
-                what = f"draws random numbers with {name}"
-                real = getattr(module, function)
-                drawn = _calling(real, note, what, "all steps use the same numbers", "draws")
-                stack.enter_context(mock.patch.object(module, function, drawn))
-        stack.enter_context(_attributes(note))
+    with patched(_stand_ins(note)):
         try:
             yield effects
         finally:
             effects += found.values()
+
+
+def _stand_ins(note: Callable) -> Iterator[StandIn]:
+    printed = _calling(print, note, "prints", "later steps print nothing", "prints")
+    yield builtins, "print", printed
+    for module, name in ((np.random, "NumPy"), (random, "Python")):
+        for function in _drawing(module):
+            what = f"draws random numbers with {name}"
+            real = getattr(module, function)
+            drawn = _calling(real, note, what, "all steps use the same numbers", "draws")
+            yield module, function, drawn
+    yield keras.Layer, "__setattr__", _set_noted(note)
 
 
 def _of_program() -> Place:
@@ -72,8 +75,8 @@ def _drawing(module: types.ModuleType) -> list[str]:
     return made + [n for n in methods if "seed" not in n and not n.endswith("state")]
 
 
-def _attributes(note: Callable) -> Any:
-    """A patch: numbers that the program's lines change on a layer, and traced values that they keep there."""
+def _set_noted(note: Callable) -> Callable:
+    """As __setattr__ of a layer: notes numbers that the program's lines change on it."""
     real = keras.Layer.__setattr__
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
@@ -83,4 +86,4 @@ def _attributes(note: Callable) -> Any:
             note(f"changes self.{name}", "it keeps the value of the first step", "keeps")
         real(self, name, value)
 
-    return mock.patch.object(keras.Layer, "__setattr__", __setattr__)
+    return __setattr__

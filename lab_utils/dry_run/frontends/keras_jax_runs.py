@@ -1,10 +1,11 @@
-"""What a program of Keras on JAX meets on its way to fit; jax_runs.stand_in gives it its devices."""
+"""What a program of Keras on JAX meets on its way to fit; jax_runs gives it its devices."""
 
 import contextlib
 import types
 from typing import Any
 
 from lab_utils.dry_run.frontends import keras_lines
+from lab_utils.dry_run.frontends.stand_ins import patched
 
 
 def prepare(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
@@ -12,7 +13,7 @@ def prepare(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
     from lab_utils.dry_run.private import keras as _keras
 
     stack.enter_context(_keras.one_copy())
-    keras_lines.note(keras, stack)
+    stack.enter_context(patched(keras_lines.stand_ins(keras)))
 
 
 def data(keras: types.ModuleType, given: dict[str, Any]) -> Any:

@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
-from unittest import mock
 
 from lab_utils.common import source
 from lab_utils.common.source import NOWHERE, START, Place
 from lab_utils.dry_run.frontends.caller import caller
+from lab_utils.dry_run.frontends.stand_ins import StandIn, patched
 
 Line = tuple[str, int]  # a file, and the number of a line
 _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
@@ -24,8 +24,8 @@ _made: "weakref.WeakKeyDictionary[Any, Line]" = weakref.WeakKeyDictionary()
 _patterns: dict[int, tuple[Any, dict[str, Place]]] = {}
 
 
-def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
-    """Until `stack` is left, it is noted where the program makes what Keras computes with."""
+def stand_ins(keras: types.ModuleType) -> Iterator[StandIn]:
+    """What notes where the program makes what Keras computes with."""
     kind = _computing(keras)[-1]
     new = kind.__new__  # Keras reads the signature of __init__
 
@@ -38,7 +38,7 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
             _made[made] = frame.f_code.co_filename, frame.f_lineno
         return made
 
-    stack.enter_context(mock.patch.object(kind, "__new__", staticmethod(noted)))
+    yield kind, "__new__", staticmethod(noted)
     if not hasattr(keras, "distribution"):
         return
     set_layout = keras.distribution.LayoutMap.__setitem__
@@ -47,8 +47,7 @@ def note(keras: types.ModuleType, stack: contextlib.ExitStack) -> None:
         set_layout(self, key, layout)
         _patterns.setdefault(id(self), (self, {}))[1][key] = caller()
 
-    layouts = mock.patch.object(keras.distribution.LayoutMap, "__setitem__", noted_layout)
-    stack.enter_context(layouts)
+    yield keras.distribution.LayoutMap, "__setitem__", noted_layout
 
 
 def _computing(keras: types.ModuleType) -> tuple[type, ...]:
@@ -67,14 +66,10 @@ def of(made: Any) -> Place:
     return source.place_of_line(*_made.get(made, ("", 0)))
 
 
-@contextlib.contextmanager
-def shown(keras: types.ModuleType) -> Iterator[None]:
+def shown(keras: types.ModuleType) -> contextlib.AbstractContextManager[None]:
     """Context manager: what a layer computes stands at the line that made it."""
-    with contextlib.ExitStack() as stack:
-        for owner in _computing(keras):
-            call = _at_its_line(owner.__call__)
-            stack.enter_context(mock.patch.object(owner, "__call__", call))
-        yield
+    owners = _computing(keras)
+    return patched((owner, "__call__", _at_its_line(owner.__call__)) for owner in owners)
 
 
 def at(place: Place, function: Callable[[], Any]) -> Any:

@@ -6,7 +6,7 @@ JAX is imported for a step of JAX only, and TensorFlow for what is written with 
 import functools
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lab_utils.common import command, loading
@@ -15,7 +15,7 @@ from lab_utils.dry_run.elsewhere import OWN_COPY
 from lab_utils.dry_run.frontends import imports, jax_runs
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.unavailable import Unavailable
-from lab_utils.dry_run.workload import Inputs, Workload
+from lab_utils.dry_run.workload import Inputs, Observed, Workload
 from lab_utils.runtime import chips
 
 imports.give_tensorflow_its_estimator()  # whoever imports the dry run may use tf.estimator
@@ -56,6 +56,7 @@ def workload_of(
     *,
     topology: str,
     of_jax: Mapping[str, Any] | None = None,
+    observed: Observed | None = None,
     **inputs: Any,
 ) -> Workload:
     """What `subject` and `data` are to the stages; `inputs` are a TPUEstimator's other input functions.
@@ -66,10 +67,22 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
+    workload = _workload_of(subject, data, topology, of_jax or {}, inputs)
+    workload.observed = observed or Observed()
+    return workload
+
+
+def _workload_of(
+    subject: Any,
+    data: Any,
+    topology: str,
+    of_jax: Mapping[str, Any],
+    inputs: Mapping[str, Callable | None],
+) -> Workload:
     if package := _keras_of(subject):
         backend = _backend_of(package)
         if backend == "jax":
-            return _keras_on_jax(subject, data, topology, (of_jax or {}).get("mesh_axes"))
+            return _keras_on_jax(subject, data, topology, of_jax.get("mesh_axes"))
         if backend != "tensorflow":
             raise TypeError(f"{HOW}; but this Keras model runs on {backend}")
         return _of_tensorflow("keras").KerasWorkload(subject, data)
@@ -77,7 +90,7 @@ def workload_of(
         _require_jax()
         from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
-        return JaxWorkload(subject, data, topology, **(of_jax or {}))
+        return JaxWorkload(subject, data, topology, **of_jax)
     if loading.tensorflow() and (workload := _estimator(subject, Inputs(data, **inputs))):
         return workload
     if callable(subject) and not isinstance(subject, type):

@@ -28,6 +28,7 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.frontends import cells, fits, imports, jax_runs, trainings
 from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.frontends.imports import on_import
+from lab_utils.dry_run.frontends.stand_ins import patched
 from lab_utils.dry_run.progress import progress
 from lab_utils.runtime import colab
 
@@ -46,70 +47,108 @@ def record(
         CannotJudge: it ended before any call, or trains in another way; or an .ipynb file holds no cells.
         Exception: what it raised before any call of an Estimator.
     """
-    module = types.ModuleType("__main__")
-    if isinstance(program, ModuleSpec):
-        path, folder, name = Path(program.origin), Path.cwd(), program.origin
-        module.__spec__, module.__package__ = program, program.parent
-    else:
-        path, folder, name = program.absolute(), program.absolute().parent, str(program)
-    module.__file__ = str(path)
-    text = path.read_bytes()
+    module, path, name = _module(program)
     with recording(cores) as calls, ExitStack() as stack:
         stack.enter_context(progress(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit))
         steps, met = _jax_met(calls, cores, step, stack)
         stack.enter_context(met)
-        if b"google.colab" in text:
-            colab.stand_in()
-        if b"COLAB_TPU_ADDR" in text:
-            stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_COLAB))
-        if b"distutils.version" in text:
-            # Such programs import distutils alone: older TensorFlow imported the rest.
-            with contextlib.suppress(ImportError):
-                importlib.import_module("distutils.version")
-        stack.enter_context(warnings.catch_warnings())
-        stack.callback(_restore_streams, sys.stdout, sys.stderr)
-        stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
-        # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
-        stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
-        sys.modules["__main__"] = module
-        sys.path.insert(0, str(folder))
-        try:
-            shell = cells.Shell(module.__dict__)
-            if cells.needs_jupyter(path):
-                module.__dict__.update(get_ipython=lambda: shell, display=lambda *_, **__: None)
-            for code in cells.code_of(path):
-                exec(code, module.__dict__)
-        except Enough as enough:
-            calls.after = str(enough)
-        except SystemExit as end:
-            if not (calls.calls or steps.found) and end.code not in (None, 0):
-                raise
-        except (cells.CannotJudge, KeyboardInterrupt):
-            raise
-        except (
-            BaseException
-        ) as error:  # results of calls that did nothing may well break what follows
-            if not (calls.calls or steps.found):
-                raise
-            why = elsewhere.reason(error)
-            failed = f"it failed, perhaps because those calls did nothing: {source.told(error)}"
-            calls.after = f"{why or failed}\n  at {source.place(error)}"
+        text = path.read_bytes()
+        for mark, give in _GIVEN:
+            if mark in text:
+                give(stack)
+        stack.enter_context(_as_main(module, path.parent, [name, *arguments]))
+        shell = cells.Shell(module.__dict__)
+        _execute(path, module, shell, calls, steps)
     calls.note_steps(steps)
     if steps.cpu_at:
-        calls.not_checked.append(
+        calls.observed.not_checked.append(
             f"The device: the program asks JAX for the CPU (at {steps.cpu_at.position}), but was "
             "judged as if it asked for the TPU. Remove that line on a TPU."
         )
     calls.traced_only = steps.within
     if calls.fit:
-        calls.later_trainings = trainings.others(path, calls.trained_at)
+        calls.observed.not_covered = trainings.others(path, calls.observed.trained_at)
     if not calls.calls:
         raise cells.CannotJudge(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, fit on a Keras "
             f"model, strategy.run, or a step of JAX: {_advice(calls, calls.other_program or shell.program)}"
         )
     return calls
+
+
+def _module(program: Path | ModuleSpec) -> tuple[types.ModuleType, Path, str]:
+    """The program as __main__, not yet executed; its file, and its name as Python gives it to the program."""
+    module = types.ModuleType("__main__")
+    if isinstance(program, ModuleSpec):
+        module.__spec__, module.__package__ = program, program.parent
+        module.__file__ = program.origin
+        return module, Path(program.origin), program.origin
+    module.__file__ = str(program.absolute())
+    return module, program.absolute(), str(program)
+
+
+def _give_colab_address(stack: ExitStack) -> None:
+    stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_COLAB))
+
+
+def _give_distutils(stack: ExitStack) -> None:
+    """Such programs import distutils only: older TensorFlow imported the rest."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("distutils.version")
+
+
+# What a program finds where its text has the first, until the stack is left.
+_GIVEN: list[tuple[bytes, Callable[[ExitStack], None]]] = [
+    (b"google.colab", lambda stack: colab.stand_in()),
+    (b"COLAB_TPU_ADDR", _give_colab_address),
+    (b"distutils.version", _give_distutils),
+]
+
+
+@contextmanager
+def _as_main(module: types.ModuleType, folder: Path, arguments: list[str]) -> Iterator[None]:
+    """Context manager: `module` is Python's __main__, with these arguments. Its folder stays in sys.path."""
+    before = sys.modules["__main__"]
+    streams = sys.stdout, sys.stderr
+    with warnings.catch_warnings(), mock.patch.object(sys, "argv", arguments):
+        # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
+        sys.modules["__main__"] = module
+        sys.path.insert(0, str(folder))
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = before
+            _restore_streams(*streams)
+
+
+def _execute(
+    path: Path,
+    module: types.ModuleType,
+    shell: cells.Shell,
+    calls: Recording,
+    steps: jax_runs.Steps,
+) -> None:
+    """Executes the program. What it raises behind its first call is noted as the end of what is judged."""
+    try:
+        if cells.needs_jupyter(path):
+            module.__dict__.update(get_ipython=lambda: shell, display=lambda *_, **__: None)
+        for code in cells.code_of(path):
+            exec(code, module.__dict__)
+    except Enough as enough:
+        calls.after = str(enough)
+    except (cells.CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        is_end = isinstance(error, SystemExit) and error.code in (None, 0)
+        has_called = bool(calls.calls or steps.found)
+        if not (is_end or has_called):
+            raise
+        if not isinstance(error, SystemExit):
+            # results of calls that did nothing may well break what follows
+            why = elsewhere.reason(error)
+            failed = f"it failed, perhaps because those calls did nothing: {source.told(error)}"
+            calls.after = f"{why or failed}\n  at {source.place(error)}"
 
 
 def _advice(calls: Recording, program: str) -> str:
@@ -147,7 +186,7 @@ def _jax_met(
 
     def end(step: jax_runs.Step) -> NoReturn:
         if step.new:  # a batch comes with each call
-            calls.not_checked.append(
+            calls.observed.not_checked.append(
                 "A batch of a different size in later calls, such as a shorter one at the end of "
                 "an epoch: JAX compiles the step again for it, and the cores must be able to "
                 "share it evenly."
@@ -163,7 +202,8 @@ def _jax_met(
         def action(module: types.ModuleType) -> None:
             if name == "jax":
                 calls.imports_jax = True
-                jax_runs.stand_in(module, cores, steps, stack)
+                jax_runs.give_devices(module, cores)
+                stack.enter_context(patched(jax_runs.stand_ins(module, steps)))
             jax_runs.watch(name, module, steps, stack)
 
         return action
@@ -198,7 +238,7 @@ def recording(cores: int) -> Iterator[Recording]:
         def imported(estimator: types.ModuleType) -> None:
             from lab_utils.dry_run.frontends import estimator_calls
 
-            estimator_calls.stand_in(calls, cores, stack)
+            stack.enter_context(patched(estimator_calls.stand_ins(calls, cores)))
 
         def imported_tensorflow(tensorflow: types.ModuleType) -> None:
             """Notes why there are no Estimators: JAX may train all the same, with data of TensorFlow's."""
@@ -210,9 +250,11 @@ def recording(cores: int) -> Iterator[Recording]:
                 except ImportError as error:
                     calls.without_estimators = str(error)
 
-        stack.enter_context(mock.patch.object(subprocess.Popen, "__init__", popen))
-        system = lambda command: subprocess.call(command, shell=True)  # noqa: E731
-        stack.enter_context(mock.patch.object(os, "system", system))
+        def system(command):
+            return subprocess.call(command, shell=True)
+
+        table = [(subprocess.Popen, "__init__", popen), (os, "system", system)]
+        stack.enter_context(patched(table))
         stack.enter_context(on_import({imports.ESTIMATOR: imported}))
         stack.enter_context(on_import({"tensorflow": imported_tensorflow}, within=loading.quietly))
         calls.on_call = stack.enter_context(_patience())
