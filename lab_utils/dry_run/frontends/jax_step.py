@@ -1,4 +1,4 @@
-"""A step of JAX as it was traced, which both frontends of JAX make: rules read it, and it is lowered for TPUs."""
+"""A step of JAX as it was traced: both frontends of JAX make one, rules read it, and TPUs get it lowered."""
 
 import math
 import re
