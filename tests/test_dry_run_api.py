@@ -13,15 +13,15 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run import Report, api, dry_run, session, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
-from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import explain
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
-from lab_utils.dry_run.session import first_line
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import first_line
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips

@@ -10,10 +10,11 @@ from reading import findings_of
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.facts.pipeline import LastBatch, rest_of_dataset
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
-from lab_utils.dry_run.read.inputs import LastBatch, no_fixed_size, rest_of_dataset
+from lab_utils.dry_run.rules.inputs import no_fixed_size
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
 

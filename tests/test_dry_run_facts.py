@@ -9,10 +9,12 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import api, dry_run, rules
-from lab_utils.dry_run.engine import RULES, Facts, apply_rules, fact, rule, rules_of
+from lab_utils.dry_run.engine import RULES, apply_rules, rule, rules_of
+from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
 from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, StepFacts
 from lab_utils.dry_run.records import Mode, Stage
+from lab_utils.dry_run.rules import settings
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
@@ -98,7 +100,8 @@ OF_A_STEP = facts_of(DatasetFacts, StepFacts)
 ONLY_OF_EVALUATION = {"mapped", "last_batch"}
 ALSO_OF_ESTIMATORS = {"local_files"}  # TPU237 also looks at their model_dir
 FOLLOWS_OF_A_STEP = {
-    "distributed": ("shared", "graph", "on_host", "program", "every_op", "ops"),
+    "distributed": ("refused_batches", "shared", "graph", "on_host", "program", "every_op", "ops"),
+    "refused_batches": ("shared", "graph", "on_host", "program", "every_op", "ops"),
     "graph": ("on_host", "program", "every_op", "ops"),
     "program": ("every_op", "ops"),
     "dataset": (
@@ -249,7 +252,7 @@ def test_a_rule_takes_as_many_facts_as_it_needs():
 
 
 class Counted(Facts):
-    modules = ("engine",)  # which has no rules of its own
+    modules = ("settings",)  # its own rules are not registered here
 
     def __init__(self):
         super().__init__(Mode.TRAIN)
@@ -276,7 +279,7 @@ def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
         asked.append(given[-1])
         return []
 
-    ask.__module__ = Facts.__module__
+    ask.__module__ = settings.__name__
     for id in ("TPU201", "TPU202"):
         rule(id, needs=("number",))(ask)
     for id in ("TPU203", "TPU204"):

@@ -110,7 +110,7 @@ FACTS = """
 import json, keras, numpy as np, re
 from unittest import mock
 from lab_utils.dry_run import dry_run
-from lab_utils.dry_run.engine import fact
+from lab_utils.dry_run.facts.base import fact
 from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
 from lab_utils.dry_run.unavailable import Unavailable
 mesh = keras.distribution.DeviceMesh((1, 1), ["batch", "model"], ["cpu:0"])

@@ -7,11 +7,11 @@ from dry_run_models import CLASSES, MODELS, ROWS, all_reduces, dense, make, read
 
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.compile.stage import compile_program
+from lab_utils.dry_run.facts.traces import trace
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 

@@ -11,13 +11,14 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
-from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR
+from lab_utils.dry_run.facts import pipeline as pipelines
+from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR
+from lab_utils.dry_run.facts.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read import inputs, sent, training
-from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
+from lab_utils.dry_run.rules import host, inputs, training
+from lab_utils.dry_run.rules import ops as rules_of_ops
 from lab_utils.dry_run.session import Session
 from lab_utils.estimator import tf, v1
 
@@ -52,7 +53,7 @@ def _graph(function):
 @pytest.mark.parametrize("op", REFUSED)
 def test_op_that_the_tpu_refuses(op):
     graph = _graph(REFUSED[op])
-    found = list(read_ops.unsupported(graph.get_operations(), Api.ESTIMATOR, False))
+    found = list(rules_of_ops.unsupported(graph.get_operations(), Api.ESTIMATOR, False))
     assert any(op in finding.message and "XLA_TPU_JIT" in finding.message for finding in found)
 
 
@@ -173,7 +174,7 @@ def test_python_in_an_input_pipeline_is_an_error_on_several_hosts(cores, severit
     with tf.Graph().as_default() as graph:
         data = tf.data.Dataset.from_generator(numbers, tf.int32)  # <- here
         data.map(lambda x: tf.py_function(abs, [x], tf.int32))  # <- there
-    places = {(each.place.code, each.severity) for each in sent.python([graph], cores, "")}
+    places = {(each.place.code, each.severity) for each in host.python([graph], cores, "")}
     assert {code.rpartition("# ")[2] for code, _ in places} == {"<- here", "<- there"}
     assert {found for _, found in places} == {severity}
 
@@ -191,8 +192,8 @@ def test_data_without_repeat_are_a_note_where_they_fill_a_loop(examples, loop, f
     """Some call train once for each epoch."""
     with tf.Graph().as_default() as graph:
         last = examples().batch(64, drop_remainder=True).cardinality().op.inputs[0].op
-    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, cores=8)
-    batches = inputs.number_of_batches(pipeline)
+    pipeline = pipelines.Pipeline(graph, last, [[64]], 64, 1, cores=8)
+    batches = pipelines.number_of_batches(pipeline)
     findings = inputs.not_repeated(pipeline, batches, loop, input_fn=None, steps=None)
     assert [(each.rule, each.severity) for each in findings] == found
 
@@ -225,7 +226,7 @@ def test_elements_are_known_behind_maps(data):
     for build, count in wanted:
         with tf.Graph().as_default():
             made = tf.data.experimental.to_variant(build(data)).op
-            assert inputs.elements(made) == count
+            assert pipelines.elements(made) == count
 
 
 def judged(input_fn, **options):

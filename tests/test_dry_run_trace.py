@@ -8,7 +8,7 @@ from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, tr
 
 from lab_utils.dry_run import dry_run, remote
 from lab_utils.dry_run.advice import moved
-from lab_utils.dry_run.trace.build import trace
+from lab_utils.dry_run.facts.traces import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 

@@ -233,7 +233,7 @@ def _settings_finding(error: BaseException | None) -> Finding | None:
     """What a constructor of TensorFlow's refused, in the words of a rule; None for other errors."""
     if error is None or loading.tensorflow() is None:
         return None
-    from lab_utils.dry_run.trace.messages import settings_finding  # which imports TensorFlow
+    from lab_utils.dry_run.rules.messages import settings_finding  # which imports TensorFlow
 
     return settings_finding(error)
 

@@ -26,7 +26,8 @@ from lab_utils.dry_run.private.process import ChildFailed, NoRoom, TookTooLong
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.report.comparison import Comparison, Trial
-from lab_utils.dry_run.session import first_line, leaves_room
+from lab_utils.dry_run.session import leaves_room
+from lab_utils.dry_run.wording import first_line
 from lab_utils.dry_run.workload import Observed, Workload
 from lab_utils.runtime import chips
 

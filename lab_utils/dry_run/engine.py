@@ -7,82 +7,11 @@ out, and stands under NOT CHECKED with its id and the reason.
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.facts.base import STEPS, Facts
 from lab_utils.dry_run.records import Finding, Mode, Stage
 from lab_utils.dry_run.unavailable import Unavailable
-
-# The modes that have a step on a core; serving is a graph for the host.
-STEPS = (Mode.TRAIN, Mode.EVAL, Mode.PREDICT)
-GRAPHS = (*STEPS, Mode.SERVING)
-
-
-class fact:
-    """Marks a method of `Facts` as a fact: computed when first asked for, and kept; so is its absence."""
-
-    def __init__(self, func: Callable[[Any], Any]) -> None:
-        # The name that functools.cached_property gives it: others look for the function there.
-        self.func = func
-        self.__doc__ = func.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, facts: Any, owner: type | None = None) -> Any:
-        if facts is None:
-            return self
-        if self.name not in facts.known:
-            try:
-                facts.known[self.name] = self.func(facts)
-            except Unavailable as why:
-                facts.known[self.name] = why
-            except CannotLower as error:
-                facts.refused = error
-                facts.known[self.name] = Unavailable(error.in_the_way())
-        value = facts.known[self.name]
-        if isinstance(value, Unavailable):
-            raise Unavailable(*value.args)
-        return value
-
-
-class Facts:
-    """What is known of one mode of what was handed over.
-
-    A subclass has the facts of its kind of program, as methods marked with `fact`, and plain attributes for
-    what is known from the start.
-
-    Attributes:
-        modules: of this package, whose rules are asked of such programs, in this order.
-        without: why a fact that those rules need, and the subclass does not have, is unavailable.
-        stopped_by: the rule whose mistake kept the graph of the mode from being built, "" for none.
-        refused: why the step of the mode cannot be built, once a fact that needs it was asked for.
-    """
-
-    modules: ClassVar[tuple[str, ...]] = ()
-    without: ClassVar[str] = ""
-    stopped_by = ""
-    refused: CannotLower | None = None
-
-    def __init__(self, mode: Mode) -> None:
-        self.mode = mode
-        self.known: dict[str, Any] = {}
-
-    def not_read(self) -> list[str]:
-        """Sentences on what no rule reads of the program."""
-        return []
-
-    def give(self, names: tuple[str, ...]) -> list[Any]:
-        """The facts of those names.
-
-        Raises:
-            Unavailable: one cannot be had.
-        """
-        known = {*dir(type(self)), *vars(self)}
-        if not known.issuperset(names):
-            raise Unavailable(self.without)
-        return [getattr(self, name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -127,16 +56,13 @@ def rule(
     return register
 
 
-# Why a program of another kind has no facts for a rule.
-FOR_AN_ESTIMATOR = "asked of a TPUEstimator only"
-
 # Why rules were left out -> their ids, for one mode.
 LeftOut = dict[str, set[str]]
 
 
 def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
     """The rules of a stage that are asked of a program with such facts."""
-    names = [importlib.import_module(f"{__package__}.{name}").__name__ for name in facts.modules]
+    names = [importlib.import_module(f"{rules.__name__}.{name}").__name__ for name in facts.modules]
     asked = [item for item in RULES if item.stage is stage and facts.mode in item.modes]
     return [item for name in names for item in asked if item.function.__module__ == name]
 

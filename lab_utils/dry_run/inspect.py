@@ -14,6 +14,7 @@ import importlib
 _NAMES = {
     "api": ("refusal",),
     "compile.stage": ("compile_program", "compile_stablehlo"),
+    "facts.traces": ("trace",),
     "frontends.cells": ("CannotJudge",),
     "frontends.estimator": ("lower_estimator",),
     "graphs": ("all_nodes", "ancestors", "everywhere"),
@@ -23,9 +24,8 @@ _NAMES = {
     "records": ("CompiledStep", "Cost", "LineCost", "Memory"),
     "report.comparison": ("Trial",),
     "report.words": ("published", "times_of_estimates"),
+    "rules.messages": ("settings_finding",),
     "target": ("load_main", "module_of_file"),
-    "trace.build": ("trace",),
-    "trace.messages": ("settings_finding",),
     "workload": ("Inputs",),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

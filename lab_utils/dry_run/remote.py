@@ -1,6 +1,7 @@
 """Input pipelines that read from where this machine cannot: asked before a session reads a batch."""
 
 import functools
+import re
 import socket
 
 from lab_utils.dry_run.elsewhere import ADDRESS, BATCH_SECONDS, unreadable
@@ -43,3 +44,8 @@ def _reachable(scheme: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_elsewhere(address: str) -> bool:
+    """Whether a TPU at that grpc:// address has a host of its own; "" stands for a TPU without an address."""
+    return bool(address) and not re.search(r"//(localhost|127\.0\.0\.1)\b", address)

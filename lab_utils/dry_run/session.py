@@ -1,12 +1,12 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from lab_utils.common.source import Place, place, without_stacks
+from lab_utils.common.source import Place
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.engine import Facts, apply_rules
+from lab_utils.dry_run.engine import apply_rules
+from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import (
@@ -18,6 +18,7 @@ from lab_utils.dry_run.records import (
     StageResult,
     Status,
 )
+from lab_utils.dry_run.wording import first_line, in_words
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import places
 
@@ -180,22 +181,3 @@ def unique(findings: list[Finding]) -> list[Finding]:
 def leaves_room(program: Program) -> bool:
     """Whether other processes may work beside the compiler: its memory grows with the program."""
     return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
-
-
-def first_line(error: BaseException, width: int = 160) -> str:
-    """The first line of a message that says something, at most so many characters."""
-    lines = [line.strip() for line in without_stacks(error).splitlines()]
-    if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
-        lines = [line.partition(": ")[2] for line in lines if line][-1:]
-    reasons = (line for line in lines if line and line != "Graph execution error:")
-    return textwrap.shorten(next(reasons, ""), width)
-
-
-def in_words(error: BaseException) -> str:
-    """Type and first line of an exception, and the learner's line where it passed through one."""
-    return f"{type(error).__name__}: {first_line(error)}".removesuffix(": ") + at(error)
-
-
-def at(error: BaseException) -> str:
-    """ " (at FILE:LINE ...)": the learner's line that an exception passed through; "" where it did not."""
-    return f" (at {where})" if (where := place(error)) else ""

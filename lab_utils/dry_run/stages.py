@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 
+from lab_utils.dry_run import read, trace
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR
+from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import TookTooLong
-from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
-from lab_utils.dry_run.session import Session, Skip, in_words
-from lab_utils.dry_run.trace import stage as trace
+from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import in_words
 
 Steps = Generator[None, None, str]
 # A stage's function adds its findings and figures to the session, and returns its detail. One that waits for

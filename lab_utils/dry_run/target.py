@@ -133,7 +133,7 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
         error = error.__context__
     from lab_utils.dry_run.advice import for_keras_2, known
     from lab_utils.dry_run.elsewhere import reason
-    from lab_utils.dry_run.session import first_line
+    from lab_utils.dry_run.wording import first_line
 
     tensorflow = loading.tensorflow()
     is_of_ops = tensorflow is not None and isinstance(error, tensorflow.errors.OpError)

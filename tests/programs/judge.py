@@ -14,7 +14,7 @@ from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.trace.messages import settings_finding
+from lab_utils.dry_run.rules.messages import settings_finding
 from lab_utils.estimator import v1
 from programs import load
 

@@ -18,10 +18,10 @@ from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.read import sent
 from lab_utils.dry_run.records import Finding, Stage
+from lab_utils.dry_run.rules import host
+from lab_utils.dry_run.rules.messages import settings_finding
 from lab_utils.dry_run.target import Target, of_recording
-from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
 from rules.jobs import Jobs
 
@@ -120,7 +120,7 @@ def _fed(port: Port, rule: str) -> list[Finding]:
 @pytest.fixture(autouse=True)
 def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
-    monkeypatch.setattr(sent, "_LARGE", 2**20)
+    monkeypatch.setattr(host, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
 

@@ -10,7 +10,8 @@ from lab_utils.dry_run.compile.forecast import axes_of, seconds_of
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
 from lab_utils.dry_run.program import Api, Program, Role, Split
 from lab_utils.dry_run.records import LEAST_STEP_SECONDS, Finding, Mode
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.wording import some
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20

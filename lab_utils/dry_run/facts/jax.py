@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.engine import Facts, fact
+from lab_utils.dry_run.facts.base import Facts, fact
+from lab_utils.dry_run.facts.mapped import Followed, follow
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import keras as _keras
-from lab_utils.dry_run.read.keras_jax import Effect
-from lab_utils.dry_run.read.mapped import Followed, follow
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import in_words
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import in_words
 
 _Known = TypeVar("_Known")
 
@@ -31,6 +31,19 @@ _ONLY_TRAINING = (
 )
 
 
+@dataclass(frozen=True)
+class Effect:
+    """What a line of the program does in Python while JAX traces the step: once, and not in each step.
+
+    `what` it does with `result`, in words; `case` is that of TPU253.
+    """
+
+    place: Place
+    what: str
+    result: str
+    case: str
+
+
 class JaxFacts(Facts):
     """Of a step of JAX.
 
@@ -40,7 +53,7 @@ class JaxFacts(Facts):
         is_pmap: jax.pmap maps it.
     """
 
-    modules = ("read.jaxpr", "read.mapped", "read.donated")
+    modules = ("jax", "mapped", "donated")
 
     def __init__(
         self, workload: Any, called_at: Place, *, is_pmap: bool = False, is_jitted: bool = True
@@ -138,7 +151,7 @@ class KerasJaxFacts(JaxFacts):
         mesh: the sizes of its axes on those cores.
     """
 
-    modules = ("read.keras_jax", *JaxFacts.modules)
+    modules = ("keras_jax", *JaxFacts.modules)
 
     def __init__(self, workload: Any, cores: int) -> None:
         """`workload` is the KerasJaxWorkload."""

@@ -5,33 +5,33 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import FOR_AN_ESTIMATOR, Facts, fact
+from lab_utils.dry_run.facts import files
+from lab_utils.dry_run.facts import pipeline as data
+from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR, Facts, fact
+from lab_utils.dry_run.facts.batches import refused_batches
+from lab_utils.dry_run.facts.flow import INFEED, CoreProgram, Flow, analyse
+from lab_utils.dry_run.facts.messages import refusal_of
+from lab_utils.dry_run.facts.pipeline import Pipeline, mapped_in
+from lab_utils.dry_run.facts.refusal import Refusal
+from lab_utils.dry_run.facts.training import reads_averages
 from lab_utils.dry_run.graphs import moves_to_host
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.read import files
-from lab_utils.dry_run.read import inputs as data
-from lab_utils.dry_run.read.batches import unfit
-from lab_utils.dry_run.read.flow import INFEED, CoreProgram, Flow, analyse
-from lab_utils.dry_run.read.inputs import Pipeline
-from lab_utils.dry_run.read.randomness import TRANSFER, mapped_in
-from lab_utils.dry_run.read.training import reads_averages
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import at, in_words
-from lab_utils.dry_run.trace.messages import rule_of
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import at, in_words
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 
 # The rules on graphs and input pipelines.
 _OF_GRAPHS = (
-    "read.settings",
-    "read.unsupported",
-    "read.training",
-    "read.randomness",
-    "read.inputs",
-    "read.files",
-    "read.sent",
+    "settings",
+    "ops",
+    "training",
+    "randomness",
+    "inputs",
+    "files",
+    "host",
 )
 
 
@@ -58,7 +58,7 @@ class EstimatorFacts(Facts):
         on_host: the runtime moves ops that a TPU lacks to the host.
     """
 
-    modules = ("trace.calls", "trace.messages", "trace.hooks", *_OF_GRAPHS)
+    modules = ("calls", "messages", *_OF_GRAPHS)
 
     def __init__(
         self, trace: Trace, traces: list[Trace], estimator: Any, inputs: Inputs, observed: Observed
@@ -78,15 +78,14 @@ class EstimatorFacts(Facts):
         self.api, self.on_host = Api.ESTIMATOR, False
         self.unsized = None  # TPUEstimator refuses such batches: TPU101
         self.endless = None  # TPUEstimator refuses calls without a number of steps: TPU132, TPU133
-        self.stopped_by = self._stopped_by()
 
-    def _stopped_by(self) -> str:
+    @property
+    def stopped_by(self) -> str:
         """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
         if self._trace.refused_fetch is not None:
             return "TPU115"
-        if self.error is None or elsewhere.reason(self.error):
-            return ""
-        return rule_of(self._trace)
+        refused = self.refusal if self.error is not None else None
+        return refused.cause if refused else ""
 
     def not_read(self) -> list[str]:
         """What building the graph could not tell."""
@@ -104,10 +103,12 @@ class EstimatorFacts(Facts):
         return self._observed.calls
 
     @fact
-    def refusal(self) -> Trace | None:
-        """The mode, where TPUEstimator or the program ended its graph with an error, and not this machine."""
-        is_ended = self.stopped_by and self._trace.refused_fetch is None
-        return self._trace if is_ended else None
+    def refusal(self) -> Refusal | None:
+        """Why TPUEstimator or the program ended the graph with an error; None where this machine did."""
+        is_of_a_hook = self._trace.refused_fetch is not None
+        if is_of_a_hook or self.error is None or elsewhere.reason(self.error):
+            return None
+        return refusal_of(self._trace)
 
     @fact
     def refused_fetch(self) -> tuple[Exception, Place] | None:
@@ -167,7 +168,7 @@ class EstimatorFacts(Facts):
     @fact
     def flow(self) -> Flow:
         """How features, variables and random numbers reach the variables' updates."""
-        return analyse(self.program, transfer=TRANSFER)
+        return analyse(self.program)
 
     @fact
     def reads_batches(self) -> bool:
@@ -272,7 +273,7 @@ class EstimatorFacts(Facts):
 class OfAStep(Facts):
     """Of a mode of Keras, of a loop or of a function; nothing is known of it but the mode."""
 
-    modules = ("read.strategy", "read.batches", *_OF_GRAPHS)
+    modules = ("strategy", "batches", *_OF_GRAPHS)
     without = FOR_AN_ESTIMATOR
 
 
@@ -406,9 +407,15 @@ class StepFacts(DatasetFacts):
             return None
         return tf.nest.flatten(self._workload.batches.element_spec)[0].shape[0]
 
+    @fact
+    def refused_batches(self) -> Refusal | None:
+        """Why no TPU takes the batches of the dataset."""
+        dataset, where = self.distributed, self.place_of_batches
+        return None if dataset is None else refused_batches(dataset, where)
+
     def _check_batches(self) -> None:
-        for finding in unfit(self.distributed, self.place_of_batches):
-            raise Unavailable(f"no step takes its batches: fix {finding.rule} first")
+        if self.refused_batches is not None:
+            raise Unavailable(f"no step takes its batches: fix {self.refused_batches.id} first")
 
     @fact
     def graph(self) -> Any:

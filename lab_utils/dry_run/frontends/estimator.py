@@ -9,6 +9,8 @@ from typing import Any
 from lab_utils.common.figures import counted
 from lab_utils.common.source import place, told
 from lab_utils.dry_run.facts.tensorflow import EstimatorFacts
+from lab_utils.dry_run.facts.traces import trace
+from lab_utils.dry_run.facts.training import sum_over_batch
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draws, alike
@@ -17,9 +19,7 @@ from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.trace.build import trace
 from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
 

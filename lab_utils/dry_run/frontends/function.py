@@ -9,7 +9,9 @@ import numpy as np
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts.base import Facts
+from lab_utils.dry_run.facts.batches import share_of
+from lab_utils.dry_run.facts.blame import ARGUMENTS
 from lab_utils.dry_run.facts.tensorflow import DatasetFacts, OfAStep, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
@@ -20,9 +22,7 @@ from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
-from lab_utils.dry_run.read.batches import share_of
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.trace.blame import ARGUMENTS
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 

@@ -15,7 +15,8 @@ import jax
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.engine import Facts
+from lab_utils.dry_run.facts import jaxpr as read_jaxpr
+from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.jax import JaxFacts
 from lab_utils.dry_run.frontends import jax_calls, jax_cores, jax_step
 from lab_utils.dry_run.frontends.jax_calls import Call
@@ -25,7 +26,6 @@ from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Program
-from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace, Workload

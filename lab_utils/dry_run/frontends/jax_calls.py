@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lab_utils.dry_run.facts import jaxpr as read_jaxpr
 from lab_utils.dry_run.private import jax as _jax
-from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.unavailable import Unavailable
 
 FEW = 8  # examples of a stream, to see whether shapes change

@@ -13,11 +13,11 @@ import jax
 import numpy as np
 
 from lab_utils.common.source import place
+from lab_utils.dry_run.facts import mapped
 from lab_utils.dry_run.frontends.jax_calls import Call, leaf_numbers, traced_leaves
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
-from lab_utils.dry_run.read import mapped
 from lab_utils.dry_run.unavailable import Unavailable
 
 Trace = Callable[[Call], Any]

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run.facts import jaxpr as read_jaxpr
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
 from lab_utils.dry_run.frontends.jax_calls import Call
 from lab_utils.dry_run.lower import sharded
@@ -25,7 +26,6 @@ from lab_utils.dry_run.lower.errors import (
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role, Split
-from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Mode
 
 _SIZED = (

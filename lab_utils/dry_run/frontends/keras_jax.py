@@ -21,8 +21,8 @@ import keras
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
-from lab_utils.dry_run.engine import Facts
-from lab_utils.dry_run.facts.jax import KerasJaxFacts, Variables
+from lab_utils.dry_run.facts.base import Facts
+from lab_utils.dry_run.facts.jax import Effect, KerasJaxFacts, Variables
 from lab_utils.dry_run.frontends import jax_cores, jax_step
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_lines as lines
@@ -34,7 +34,6 @@ from lab_utils.dry_run.lower.errors import CannotLower, IndivisibleAxis, InputUn
 from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Comparison, Program
-from lab_utils.dry_run.read.keras_jax import Effect
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips

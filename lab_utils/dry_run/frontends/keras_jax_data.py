@@ -167,7 +167,7 @@ class FitData:
             return self._rest_of(self.x[count - 1]) if count else None
         if hasattr(self.x, "element_spec"):
             try:
-                from lab_utils.dry_run.read.inputs import rest_of_dataset
+                from lab_utils.dry_run.facts.pipeline import rest_of_dataset
             except (
                 ImportError
             ):  # a TensorFlow that lab_utils.estimator was not made for, or without tf-keras

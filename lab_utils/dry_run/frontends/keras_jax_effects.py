@@ -15,8 +15,8 @@ import numpy as np
 
 from lab_utils.common import source
 from lab_utils.common.source import Place
+from lab_utils.dry_run.facts.jax import Effect
 from lab_utils.dry_run.frontends.caller import caller
-from lab_utils.dry_run.read.keras_jax import Effect
 
 
 @contextlib.contextmanager

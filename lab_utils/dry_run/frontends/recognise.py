@@ -33,7 +33,7 @@ class PlainEstimator(TypeError):
     """The estimator is not a TPUEstimator; `kind` is its class, `where` the learner's line that tells it."""
 
     def __init__(self, estimator: Any) -> None:
-        from lab_utils.dry_run.trace.blame import argument
+        from lab_utils.dry_run.facts.blame import argument
 
         self.kind = type(estimator).__name__.removesuffix("V2")
         model_fn = getattr(estimator, "_model_fn", None)
@@ -123,8 +123,8 @@ def _of_tensorflow(frontend: str) -> Any:
 def _keras_on_jax(model: Any, *arguments: Any) -> Workload:
     _require_jax()
     from lab_utils.dry_run.frontends.keras_jax import (
-        KerasJaxWorkload,
-    )  # which imports Keras, on JAX
+        KerasJaxWorkload,  # which imports Keras, on JAX
+    )
 
     return KerasJaxWorkload(model, *arguments)
 

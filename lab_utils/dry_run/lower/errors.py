@@ -6,7 +6,8 @@ import textwrap
 from lab_utils.common.source import NOWHERE, Place, place, uncoloured
 from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.wording import some
 
 _NEEDS_CONSTANT = re.compile(
     r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"

@@ -9,7 +9,7 @@ Ids are stable: a number is never given to another rule.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -125,13 +125,6 @@ def ids_in(text: str) -> tuple[str, ...]:
         if not any(name.startswith(id) for name in catalogue()):
             raise ValueError(f"there is not a rule {id} (--rules lists them)")
     return ids
-
-
-def some(names: Iterable[str], most: int = 4) -> str:
-    """The first few names, and how many more there are: a fact for a finding."""
-    items = list(names)
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
 
 
 def in_lab(item: Finding, labs: Mapping[str, str]) -> Finding:

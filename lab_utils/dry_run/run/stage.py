@@ -18,8 +18,9 @@ from lab_utils.dry_run.run import jax_step, numerics
 from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
-from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
+from lab_utils.dry_run.session import Session, Skip, leaves_room
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import first_line
 from lab_utils.runtime import places
 
 # A pod's program is compiled for all its cores; so many of them are run here.
@@ -95,7 +96,7 @@ def _told(session: Session, ran: VirtualRun, plan: Plan) -> str:
         ran.notes.append(numerics.tell(session, ran.numerics))
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
-    return " ".join([summary, *ran.notes])
+    return " ".join(filter(None, [summary, *ran.notes, ran.doubt]))
 
 
 def _comparison(session: Session, program: Program) -> Comparison:

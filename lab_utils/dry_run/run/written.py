@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.rules import some
+from lab_utils.dry_run.wording import some
 
 _MOST = 4  # readings of a kind: each takes a run
 

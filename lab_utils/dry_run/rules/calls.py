@@ -10,7 +10,7 @@ from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.messages import settings_finding
+from lab_utils.dry_run.rules.messages import settings_finding
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.read.sent import is_elsewhere
+from lab_utils.dry_run.facts.blame import argument
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.remote import is_elsewhere
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import argument
 
 
 @rule("TPU210", needs=("settings",), modes=(Mode.TRAIN,))

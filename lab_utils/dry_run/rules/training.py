@@ -9,14 +9,14 @@ from typing import Any
 
 from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.facts.flow import DATA, VARIABLE, CoreProgram, Flow
+from lab_utils.dry_run.facts.training import AVERAGES
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.ops import of_gradient
-from lab_utils.dry_run.read.flow import DATA, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.wording import some
 from lab_utils.estimator import tf, v1
-
-_AVERAGES = ("moving_mean:0", "moving_variance:0")
 
 
 def names(variables: Iterable[str]) -> str:
@@ -77,7 +77,7 @@ def left_out(
         return
     if not any(variable.startswith("global_step:") for variable in targets):
         yield finding("TPU215", _asked_at(op))
-    averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - targets
+    averages = {v for v in flow.writers if v.endswith(AVERAGES)} - targets
     if averages and averages_are_read is not False:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
         layer = place(first).position
@@ -109,21 +109,6 @@ def counted_twice(flow: Flow, spec: Any) -> Iterator[Finding]:
         yield finding("TPU231", places[-1], **facts)
 
 
-def reads_averages(graph: Any, spec: Any) -> bool:
-    """Whether the results of a mode need averages of batch normalisation.
-
-    It is taken for granted where model_fn gave no spec.
-    """
-    if spec is None:
-        return True
-    _, tensors = getattr(spec, "eval_metrics", None) or (None, ())
-    results = tf.nest.flatten((spec.loss, spec.predictions, tensors))
-    needed = ancestors([result.op for result in results if tf.is_tensor(result)])
-    handles = CoreProgram.of(graph).handles
-    used = {handles.get(tensor.name, tensor.name) for op in needed for tensor in op.inputs}
-    return any(name.endswith(_AVERAGES) for name in used)
-
-
 _PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
 
 
@@ -153,26 +138,6 @@ def _stretches(op: tf.Operation) -> bool:
         return False
     short, long = sorted((shape.as_list() for shape in shapes), key=len)
     return len(short) == 1 and short[0] > 1 and long == [short[0], 1]
-
-
-_PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")
-
-
-def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
-    """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
-    waiting, ops = [loss.op] if loss is not None else [], set()
-    while waiting:
-        op = waiting.pop(0)
-        if op in ops:
-            continue
-        ops.add(op)
-        if op.type == "Sum":
-            shape = op.inputs[0].shape
-            if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
-                return op
-        elif _PASSES_ON.fullmatch(op.type):
-            waiting += [tensor.op for tensor in op.inputs]
-    return None
 
 
 @rule("TPU224", needs=("program", "ops", "error"))

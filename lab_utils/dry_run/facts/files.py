@@ -1,29 +1,16 @@
-"""The files that an input pipeline reads: TPU233, TPU237."""
+"""The files that an input pipeline reads."""
 
 import re
-from collections.abc import Iterator
 from os.path import isfile
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.facts.pipeline import chain_of_dataset, graphs_of_dataset
 from lab_utils.dry_run.graphs import everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.read.inputs import chain_of_dataset, graphs_of_dataset
-from lab_utils.dry_run.read.sent import is_elsewhere
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
-
-
-@rule("TPU233", needs=("missing_files",))
-def no_files(missing: list[tuple[str, Place]]) -> Iterator[Finding]:
-    """A finding for each list of files that is empty, and for each pattern that no file fits."""
-    for what, where in missing:
-        yield finding("TPU233", where, what=what)
-
 
 _NO_NAMES = "The list of files is empty"
 
@@ -54,14 +41,6 @@ def _unmet(patterns: np.ndarray) -> str:
     if not texts or any("://" in text or tf.io.gfile.glob(text) for text in texts):
         return ""
     return " or ".join(map(repr, texts[:3]))
-
-
-@rule("TPU237", needs=("local_files", "address"))
-def local_files(files: list[tuple[str, Place]], address: str) -> Iterator[Finding]:
-    """A finding for each line that reads files of this machine, where the TPU's host runs the pipeline."""
-    lines = {where: path for path, where in reversed(files)} if is_elsewhere(address) else {}
-    for where, path in lines.items():
-        yield finding("TPU237", where, does="reads", path=path, case="data")
 
 
 # Ops that read files whose names are their first input.

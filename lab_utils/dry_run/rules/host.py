@@ -1,6 +1,5 @@
 """What goes to the TPU's host with a graph, or cannot: large constants (TPU222), calls of Python (TPU228)."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,15 +9,11 @@ from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.graphs import everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.remote import is_elsewhere
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
-
-
-def is_elsewhere(address: str) -> bool:
-    """Whether a TPU at that grpc:// address has a host of its own; "" stands for a TPU without an address."""
-    return bool(address) and not re.search(r"//(localhost|127\.0\.0\.1)\b", address)
 
 
 @rule("TPU228", needs=("functions_of_input", "cores", "address"))

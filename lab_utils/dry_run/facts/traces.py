@@ -1,4 +1,4 @@
-"""Stage 1: the genuine TPUEstimator(use_tpu=True) graph, built without a TPU.
+"""The genuine TPUEstimator(use_tpu=True) graph of each mode, built without a TPU.
 
 Everything up to the point where a session would open is TPUEstimator's own code, so that its own
 exceptions and log lines appear. The user's estimator and its model_dir are not touched: a second
@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from lab_utils.common.source import NOWHERE
+from lab_utils.dry_run.facts import hooks
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import in_words
-from lab_utils.dry_run.trace import hooks
+from lab_utils.dry_run.wording import in_words
 from lab_utils.dry_run.workload import Call, Inputs, Trace
 
 

@@ -2,8 +2,9 @@
 
 from lab_utils.dry_run.elsewhere import reason
 from lab_utils.dry_run.records import Status
-from lab_utils.dry_run.session import Session, Skip, at, unique
+from lab_utils.dry_run.session import Session, Skip, unique
 from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.wording import at
 
 
 def carry_out(session: Session) -> str:

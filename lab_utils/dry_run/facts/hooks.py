@@ -1,28 +1,15 @@
-"""What the hooks of a program ask its session for, once the graph is there: TPU115."""
+"""What the hooks of a program ask its session for, once the graph is there."""
 
 import re
-from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
-from lab_utils.dry_run.engine import GRAPHS, rule
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.session import in_words
-from lab_utils.dry_run.trace.blame import argument
-from lab_utils.dry_run.trace.messages import FETCH
+from lab_utils.dry_run.facts.blame import argument
+from lab_utils.dry_run.facts.messages import FETCH
+from lab_utils.dry_run.wording import in_words
 from lab_utils.dry_run.workload import Call, Trace
 from lab_utils.estimator import tf, v1
-
-
-@rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
-def refused_fetches(refused: tuple[Exception, Place] | None) -> Iterator[Finding]:
-    """A finding for the first hook that fetches what its session does not have."""
-    if refused is not None:
-        error, where = refused
-        text = " ".join(str(error).split())
-        yield finding("TPU115", where, message=f"{type(error).__name__}: {text}")
 
 
 def look_at(trace: Trace, call: Call | None) -> None:

@@ -1,10 +1,10 @@
-"""The input pipelines: TPU211, TPU214, TPU216, TPU218, TPU225, TPU226, TPU232, TPU236.
+"""The input pipelines: their datasets, how they make batches, and of how many examples.
 
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -13,14 +13,11 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import remote
-from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import attribute, everywhere
+from lab_utils.dry_run.facts.blame import BATCHES
+from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import BATCHES, computed_size
-from lab_utils.dry_run.unavailable import Unavailable
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 
@@ -65,7 +62,7 @@ class Pipeline:
             return cls(
                 graph,
                 data.cardinality().op.inputs[0].op if dataset else None,
-                [_sizes(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")],
+                [sizes(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")],
                 sharding.batch_size,
                 sharding.replicas if one_each else 1,
                 sharding.replicas,
@@ -162,7 +159,7 @@ def asked_of(pipeline: Pipeline, mode: Mode, loop: Any, steps: int | None) -> As
         loop: iterations_per_loop. TPUEstimator shortens the last loop.
         steps: those of one call of train or evaluate, if they are known.
     """
-    if mode is Mode.TRAIN and not _is_repeated(pipeline):
+    if mode is Mode.TRAIN and not is_repeated(pipeline):
         return None
     if steps is not None and mode in (Mode.TRAIN, Mode.EVAL):
         call = "train" if mode is Mode.TRAIN else "evaluate"
@@ -185,10 +182,10 @@ def links_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[Link]:
 def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     """How an input function makes its last batches; None where it makes none, or not of a constant size."""
     op = pipeline.last_batch()
-    size = op is not None and tf.get_static_value(_input(op, "batch_size"))
+    size = op is not None and tf.get_static_value(input_of(op, "batch_size"))
     if not size:
         return None
-    drops = bool(tf.get_static_value(_input(op, "drop_remainder")))
+    drops = bool(tf.get_static_value(input_of(op, "drop_remainder")))
     source = op.inputs[0].op
     step = int(size) * pipeline.batches_a_step
     return LastBatch(step, drops, cache(partial(number_of_examples, source)), place(op))
@@ -234,65 +231,18 @@ def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
-def _sizes(shape: Any) -> list[int | None]:
+def sizes(shape: Any) -> list[int | None]:
+    """The sizes of a shape, unknown ones as None; none of a shape of unknown rank."""
     shape = tf.TensorShape(shape)
     return shape.as_list() if shape.rank else []
 
 
-@rule("TPU214", "TPU226", needs=("pipeline", "twice", "input_fn", "reads_batches"))
-def batch_size(
-    pipeline: Pipeline, twice: Pipeline, input_fn: Callable, reads_batches: bool
-) -> Iterator[Finding]:
-    """A finding where the batches are not of params['batch_size']; a note where the step reads none of them.
-
-    `twice` is the same pipeline where TPUEstimator asked for twice as much: the sizes that grow
-    with it are those of the batch, on whatever axis.
-    """
-    op = pipeline.last_batch() if pipeline.last is not None else _batch_of(pipeline.graph)
-    where = place(op) if op is not None else place(input_fn)
-    unread = "" if reads_batches else ", of which the step reads nothing"
-    facts = {"asked": pipeline.batch, "unread": unread, "note": not reads_batches}
-    pairs = [
-        (size, other)
-        for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True)
-        for size, other in zip(shape, larger, strict=False)  # of other ranks: as far as both go
-    ]
-    growing = {size for size, other in pairs if size is not None and size != other}
-    if growing:
-        # Two or three times as many may be views of a picture; as many times as there are cores is a mistake.
-        times = {size / pipeline.batch for size in growing}
-        if all(ratio % 1 for ratio in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
-            yield finding("TPU214", computed_size(where), got=min(growing), **facts)
-        for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True):
-            if shape == larger and shape[:1] == [pipeline.batch]:  # others grow with params
-                fixed = _batch_of_shape(pipeline, shape)
-                yield finding("TPU226", where if fixed is None else place(fixed))
-        return
-    sizes = {shape[0] for shape in pipeline.shapes if shape}
-    if not sizes or None in sizes:
-        return
-    if any(pipeline.batch in shape for shape in pipeline.shapes):
-        yield finding("TPU226", where)
-    else:
-        static = op is not None and tf.get_static_value(_input(op, "batch_size"))
-        size = int(static) if static else min(sizes)
-        yield finding("TPU214", where, got=size, **facts)
-
-
-def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
-    """The op that makes batches with a tensor of that shape."""
-    for op in pipeline.chain():
-        if op.type in BATCHES and shape in map(_sizes, attribute(op, "output_shapes")):
-            return op
-    return pipeline.last_batch()
-
-
-def _batch_of(graph: tf.Graph) -> tf.Operation | None:
+def batch_of(graph: tf.Graph) -> tf.Operation | None:
     """The last op of a graph that makes batches: where input_fn returns tensors, not a dataset."""
     return next((op for op in reversed(graph.get_operations()) if op.type in BATCHES), None)
 
 
-def _input(op: tf.Operation, name: str) -> tf.Tensor:
+def input_of(op: tf.Operation, name: str) -> tf.Tensor:
     """The input of an op of that name in its definition, where no list stands both before and after it."""
     arguments = list(op.op_def.input_arg)
     index = [argument.name for argument in arguments].index(name)
@@ -357,72 +307,8 @@ def number_of_batches(pipeline: Pipeline) -> float | None:
     return have if have in (None, float("inf")) else have // pipeline.batches_a_step
 
 
-@rule("TPU211", needs=("batches", "asked", "mode", "source_of_data", "place_of_batches"))
-def too_short(
-    batches: float | None, asked: Asked | None, mode: Mode, source: str, where: Place
-) -> Iterator[Finding]:
-    """A finding where the data end before the steps do; a note where fewer steps may be asked for."""
-    if batches is None:
-        return
-    if batches < 1:
-        yield _too_few(mode, source, where)
-    elif asked and batches < asked.need:
-        have, note = int(batches), not asked.sure
-        yield _too_few(mode, source, where, have, asked.what, asked.need, note)
-
-
-@rule(
-    "TPU211",
-    needs=("batches", "last_batch", "source_of_data", "place_of_batches"),
-    modes=(Mode.EVAL,),
-)
-def fills_no_batch(
-    batches: float | None, last: LastBatch | None, source: str, where: Place
-) -> Iterator[Finding]:
-    """A finding where an evaluation that repeats has too few examples for a single batch.
-
-    TensorFlow takes what it cannot count for endless once it is repeated.
-    """
-    if batches in (None, float("inf")) and last and last.fills_none():
-        yield _too_few(Mode.EVAL, source, where)
-
-
-def _too_few(
-    mode: Mode,
-    source: str,
-    where: Place,
-    have: int = 0,
-    what: str = "one step",
-    need: int = 1,
-    note: bool = False,
-) -> Finding:
-    facts = {"mode": mode.activity, "source": source, "case": source}
-    return finding("TPU211", where, note=note, have=have, what=what, need=need, **facts)
-
-
-@rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
-def not_repeated(
-    pipeline: Pipeline, batches: float | None, loop: Any, input_fn: Callable, steps: int | None
-) -> Iterator[Finding]:
-    """A finding where the training data are given once; a note where they may be enough for each call.
-
-    Raises:
-        Unavailable: it cannot be told.
-    """
-    enough_for_steps = batches is not None and steps is not None and batches >= steps
-    if pipeline.last is None or _is_repeated(pipeline) or batches == 0 or enough_for_steps:
-        return
-    if any("Generator" in op.type for op in everywhere(pipeline.graph)):
-        raise Unavailable(
-            "the data come from a Python generator, and nobody knows whether it ever ends"
-        )
-    # Some call train once for each epoch, with as many steps as there are batches.
-    enough_for_loop = batches is not None and isinstance(loop, int) and batches >= loop
-    where = place_of_batches(pipeline, input_fn)
-    yield finding("TPU218", where, note=enough_for_loop and steps is None)
-
-
-def _is_repeated(pipeline: Pipeline) -> bool:
+def is_repeated(pipeline: Pipeline) -> bool:
+    """Whether the data are given more than once, somewhere on their way."""
     return any("Repeat" in op.type for op in everywhere(pipeline.graph))
 
 
@@ -430,66 +316,6 @@ def place_of_batches(pipeline: Pipeline, input_fn: Callable) -> Place:
     """The line that makes the batches which the TPU gets, else input_fn's."""
     op = pipeline.last_batch()
     return place(op) if op is not None else place(input_fn)
-
-
-@rule("TPU216", needs=("links",), modes=(Mode.TRAIN,))
-def shuffling(links: list[Link]) -> Iterator[Finding]:
-    """A finding where whole batches are shuffled, and examples never."""
-    kinds = [link.kind for link in links]
-    batch = next((n for n, link in enumerate(links) if link.makes_batches), None)
-    if batch is None or any("Unbatch" in kind for kind in kinds):
-        return
-    late = [link for link in links[:batch] if "Shuffle" in link.kind]
-    if late and not any("Shuffle" in kind for kind in kinds[batch + 1 :]):
-        yield finding("TPU216", late[0].where)
-
-
-@rule("TPU225", needs=("last_batch", "steps"), modes=(Mode.EVAL,))
-def remainder(batch: LastBatch | None, steps: int | None) -> Iterator[Finding]:
-    """A note on examples that an evaluation never sees; `steps` are those that it asks for, if known.
-
-    Raises:
-        Unavailable: it cannot be told.
-    """
-    if batch is None or not batch.drops:
-        return
-    number = batch.examples()
-    if number == float("inf"):
-        return
-    if number is None:
-        raise Unavailable(
-            "the number of examples in the files is unknown, and drop_remainder drops the last "
-            f"batch unless {batch.size} divides that number"
-        )
-    whole = number // batch.size
-    seen = whole if steps is None else min(whole, steps)
-    if left := int(number - seen * batch.size):
-        what = "drop_remainder drops a shorter last batch"
-        if seen < whole:
-            what = f"the program asks for {steps} steps of {batch.size} examples"
-        yield finding("TPU225", batch.where, left=left, examples=int(number), what=what)
-
-
-@rule("TPU232", needs=("unsized",), modes=(Mode.TRAIN,))
-def no_fixed_size(batch: LastBatch | None) -> Iterator[Finding]:
-    """A note on batches of a dataset whose size is not fixed: a TPUEstimator refuses them itself."""
-    if batch is None or batch.drops:  # what is mapped over batches has lost their size
-        return
-    rest = batch.rest()
-    last = "" if rest == 0 else ", and the TPU compiles the step once more for the last batch"
-    if rest is None:
-        last += ", if it is shorter"
-    elif rest:
-        last += f", which has {rest} examples"
-    yield finding("TPU232", batch.where, size=batch.size, last=last)
-
-
-@rule("TPU236", needs=("endless",), modes=(Mode.TRAIN, Mode.EVAL))
-def never_ends(endless: tuple[str, Place] | None) -> Iterator[Finding]:
-    """A finding where fit reads data that never end, and was not told how many batches to take."""
-    if endless:
-        argument, where = endless
-        yield finding("TPU236", where, argument=argument)
 
 
 def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
@@ -513,3 +339,19 @@ def chain_of_dataset(dataset: tf.data.Dataset) -> list[Any]:
     for each in chain:
         chain += [other for other in _tensorflow.inputs_of_dataset(each) if other not in chain]
     return chain
+
+
+def mapped_in(graph: Any) -> list[Any]:
+    """The functions that the datasets of a graph map over their examples.
+
+    Numbers alone are no examples yet: a function of them may draw its examples at random.
+    """
+    datasets = [op for op in everywhere(graph) if "Dataset" in op.type and not _of_draws(op)]
+    return [function for op in datasets for function in called_functions(op)]
+
+
+def _of_draws(op: tf.Operation) -> bool:
+    """Whether a dataset op's elements are random numbers, as those that choose among several datasets."""
+    datasets = [node for node in ancestors([op]) if "Dataset" in node.type]
+    sources = [node for node in datasets if all(t.dtype != tf.variant for t in node.inputs)]
+    return bool(sources) and all("Random" in source.type for source in sources)

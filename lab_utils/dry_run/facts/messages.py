@@ -1,19 +1,17 @@
-"""From the exceptions of TPUEstimator to findings: a table of its messages.
+"""What the exceptions of TPUEstimator mean: a table of its messages.
 
 The first row of `MESSAGES` that fits counts.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lab_utils.common.source import NOWHERE, Place, place
-from lab_utils.dry_run.engine import GRAPHS, rule
+from lab_utils.dry_run.facts import blame, clues
+from lab_utils.dry_run.facts.clues import Match
+from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.program import Api
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace import blame, clues
-from lab_utils.dry_run.trace.clues import Match
 from lab_utils.dry_run.workload import Trace
 
 
@@ -44,15 +42,15 @@ class Message:
         match = re.search(self.pattern, text)
         return match if match and self.when(trace, match) else None
 
-    def finding(self, trace: Trace, match: Match) -> Finding:
+    def refusal(self, trace: Trace, match: Match) -> Refusal:
         """What is said of the exception of that mode."""
         where = (place(trace.error) or trace.error_at) if self.by_error else NOWHERE
-        return finding(
+        return Refusal(
             self.id,
             where or self.where(trace, match),
-            message=f"{type(trace.error).__name__}: {match.string}",
-            because_of=self.because_of,
-            **self.facts(trace, match),
+            self.facts(trace, match),
+            f"{type(trace.error).__name__}: {match.string}",
+            self.because_of,
         )
 
 
@@ -78,21 +76,6 @@ SETTINGS = (
         where=clues.Argument("TPUConfig", "num_shards"),
     ),
 )
-
-
-def settings_finding(error: BaseException) -> Finding | None:
-    """The finding for an exception met while the learner's own code made the estimator.
-
-    None where it is not about the settings of a TPUEstimator.
-    """
-    text = " ".join(str(error).split())
-    for row in SETTINGS:
-        if match := re.search(row.pattern, text):
-            argument = row.where if isinstance(row.where, clues.Argument) else clues.Argument()
-            where = place(error) or argument.in_words
-            message = f"{type(error).__name__}: {text}"
-            return finding(row.id, where, message=message, **row.facts(None, match))
-    return None
 
 
 # What a session says to a fetch of something that is not in its graph, or of no use to it.
@@ -236,22 +219,22 @@ MESSAGES = (
 )
 
 
-@rule(*dict.fromkeys(row.id for row in MESSAGES), needs=("refusal",), modes=GRAPHS)
-def messages(trace: Trace | None) -> Iterator[Finding]:
-    """The finding for the exception with which TPUEstimator, or the program, ended the graph of a mode."""
-    if trace is not None:
-        row, match = _first_row(trace)
-        yield row.finding(trace, match)
-
-
-def _first_row(trace: Trace) -> tuple[Message, Match]:
-    """The first row that fits the exception of a mode, and how: the last row fits each."""
+def refusal_of(trace: Trace) -> Refusal:
+    """What is said of the exception with which TPUEstimator, or the program, ended the graph of a mode."""
     text = " ".join(str(trace.error).split())
     matches = ((row, row.match(trace, text)) for row in MESSAGES)
-    return next((row, match) for row, match in matches if match)
+    return next(row.refusal(trace, match) for row, match in matches if match)  # the last fits each
 
 
-def rule_of(trace: Trace) -> str:
-    """The rule whose mistake ended the graph of a mode."""
-    row, _ = _first_row(trace)
-    return row.because_of or row.id
+def refused_settings(error: BaseException) -> Refusal | None:
+    """The same of an exception met while the learner's own code made the estimator.
+
+    None where it is not about the settings of a TPUEstimator.
+    """
+    text = " ".join(str(error).split())
+    for row in SETTINGS:
+        if match := re.search(row.pattern, text):
+            argument = row.where if isinstance(row.where, clues.Argument) else clues.Argument()
+            where, message = place(error) or argument.in_words, f"{type(error).__name__}: {text}"
+            return Refusal(row.id, where, row.facts(None, match), message)
+    return None

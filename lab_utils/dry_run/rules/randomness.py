@@ -6,25 +6,11 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, analyse
+from lab_utils.dry_run.facts.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, analyse
+from lab_utils.dry_run.graphs import ancestors, everywhere
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
-
-
-def _beside_data(op: tf.Operation, inputs: tuple[int, ...], result: int) -> int:
-    """The bits of a concatenation: no random ones where it sets noise beside the data.
-
-    A generator of given classes takes them so. It changes no example: each part holds one or the other.
-    """
-    parts = [bits & (DATA | RANDOM) for bits in inputs[:-1]]
-    batches = all(part.shape.rank is not None and part.shape.rank > 1 for part in op.inputs[:-1])
-    is_beside = batches and RANDOM in parts and DATA | RANDOM not in parts
-    return result & ~RANDOM if is_beside else result
-
-
-TRANSFER = {"ConcatV2": _beside_data}
 
 
 def _augmentations(flow: Flow) -> list[tf.Operation]:
@@ -66,7 +52,7 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
     yield from dropout(ops, Mode.SERVING)
-    yield from in_model(ops, analyse(program, inputs, TRANSFER), Mode.SERVING, spec)
+    yield from in_model(ops, analyse(program, inputs), Mode.SERVING, spec)
 
 
 @rule("TPU212", needs=("mapped", "mode"), modes=(Mode.EVAL,))
@@ -80,24 +66,8 @@ def in_input(mapped: list[Any], mode: Mode) -> Iterator[Finding]:
             for t in function.inputs
             if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
         ]
-        flow = analyse(CoreProgram(function), data, TRANSFER)
+        flow = analyse(CoreProgram(function), data)
         yield from _augmentation(_augmentations(flow), mode)
-
-
-def mapped_in(graph: Any) -> list[Any]:
-    """The functions that the datasets of a graph map over their examples.
-
-    Numbers alone are no examples yet: a function of them may draw its examples at random.
-    """
-    datasets = [op for op in everywhere(graph) if "Dataset" in op.type and not _of_draws(op)]
-    return [function for op in datasets for function in called_functions(op)]
-
-
-def _of_draws(op: tf.Operation) -> bool:
-    """Whether a dataset op's elements are random numbers, as those that choose among several datasets."""
-    datasets = [node for node in ancestors([op]) if "Dataset" in node.type]
-    sources = [node for node in datasets if all(t.dtype != tf.variant for t in node.inputs)]
-    return bool(sources) and all("Random" in source.type for source in sources)
 
 
 def _of_tokens(ops: set[tf.Operation]) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
 from lab_utils.dry_run.advice import advice
+from lab_utils.dry_run.facts import blame
 from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.lower.errors import shortened
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.trace import blame
 from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf
 

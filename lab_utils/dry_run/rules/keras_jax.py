@@ -5,29 +5,17 @@ TPU106, TPU119, TPU236, TPU243 and TPU250 to TPU257.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.facts.jax import Effect
 from lab_utils.dry_run.records import Finding, Stage
-from lab_utils.dry_run.rules import finding, some
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.unavailable import Unavailable
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What a line of the program does in Python while JAX traces the step: once, and not in each step.
-
-    `what` it does with `result`, in words; `case` is that of TPU253.
-    """
-
-    place: Place
-    what: str
-    result: str
-    case: str
+from lab_utils.dry_run.wording import some
 
 
 @rule("TPU119", needs=("has_strings", "place_of_batches"), stage=Stage.READ)

@@ -1,19 +1,13 @@
-"""One replica's program as READ sees it: its live ops, its functions, and how values flow to variables."""
+"""One replica's program: its live ops, its functions, and how values flow to variables."""
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import (
-    ancestors,
-    arguments,
-    attribute,
-    called_functions,
-    everywhere,
-)
+from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called_functions, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -87,10 +81,6 @@ class CoreProgram:
         return in_function or attribute(op, _tensorflow.REPLICATE_ATTRIBUTE) is not None
 
 
-# What is known of an op's result, of the op and what is known of its inputs.
-Transfer = Callable[[tf.Operation, tuple[int, ...], int], int]
-
-
 @dataclass(frozen=True)
 class Seen:
     """An op of the program, or of a function that it calls, with the bits of its inputs and its result."""
@@ -119,15 +109,9 @@ class Flow:
     seen: tuple[Seen, ...]
 
 
-def analyse(
-    program: CoreProgram, data: Iterable[str] = (), transfer: Mapping[str, Transfer] | None = None
-) -> Flow:
-    """The flow of a program. Its features are what comes out of the infeed, and the tensors named in `data`.
-
-    `transfer`: type of op -> what becomes of the bits of its result, where a rule knows better than that
-    each result depends on all inputs.
-    """
-    passes = _Passes(program, transfer or {})
+def analyse(program: CoreProgram, data: Iterable[str] = ()) -> Flow:
+    """The flow of a program. Its features come out of the infeed, or are the tensors named in `data`."""
+    passes = _Passes(program)
     bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
     before = None
     # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
@@ -143,8 +127,8 @@ def analyse(
 class _Passes:
     """What passes over a program have found so far."""
 
-    def __init__(self, program: CoreProgram, transfer: Mapping[str, Transfer]) -> None:
-        self._step, self._on_device, self._transfer = program.graph, program.on_device, transfer
+    def __init__(self, program: CoreProgram) -> None:
+        self._step, self._on_device = program.graph, program.on_device
         self._op_of_step: tf.Operation | None = None
         self.variables: dict[str, int] = {}
         self.writers: dict[str, set[tf.Operation]] = {}
@@ -182,8 +166,8 @@ class _Passes:
             return 0
         held = [VARIABLE | self.variables.get(variable, 0) for variable in used]
         result = _result(op, _joined((*inputs, *held)))
-        if op.type in self._transfer:
-            result = self._transfer[op.type](op, inputs, result)
+        if op.type in _TRANSFER:
+            result = _TRANSFER[op.type](op, inputs, result)
         self.seen.append(Seen(op, inputs, result))
         return result
 
@@ -263,3 +247,18 @@ def _sums_over_all_cores(op: tf.Operation) -> bool:
     if op.type == "CrossReplicaSum":  # group_assignment: [groups, cores of a group]
         return op.inputs[1].shape.rank != 2 or op.inputs[1].shape.as_list()[0] in (0, 1)
     return op.type in _ALL_CORES
+
+
+def _beside_data(op: tf.Operation, inputs: tuple[int, ...], result: int) -> int:
+    """The bits of a concatenation: no random ones where it sets noise beside the data.
+
+    A generator of given classes takes them so. It changes no example: each part holds one or the other.
+    """
+    parts = [bits & (DATA | RANDOM) for bits in inputs[:-1]]
+    batches = all(part.shape.rank is not None and part.shape.rank > 1 for part in op.inputs[:-1])
+    is_beside = batches and RANDOM in parts and DATA | RANDOM not in parts
+    return result & ~RANDOM if is_beside else result
+
+
+# Type of op -> the bits of its result, where more is known than that each result depends on all inputs.
+_TRANSFER = {"ConcatV2": _beside_data}

@@ -12,7 +12,7 @@ from typing import Any
 from lab_utils.common.source import NOWHERE, Place, own_frame, place_of_line
 from lab_utils.dry_run.graphs import attribute, called_functions
 from lab_utils.dry_run.lower.bridge import leaf_names
-from lab_utils.dry_run.rules import some
+from lab_utils.dry_run.wording import some
 from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
