@@ -161,7 +161,7 @@ WITHOUT = {
     "effects": {"TPU253"},
     "layers": {"TPU251", "TPU255", "TPU256"},
     "layers_with_weights": {"TPU255"},
-    "variables": _OF_VARIABLES,
+    "variables": _OF_VARIABLES - {"TPU259"},
     "devices": {"TPU252"},
     "early": {"TPU254"},
     "patterns": {"TPU251"},
