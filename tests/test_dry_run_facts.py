@@ -157,7 +157,10 @@ def test_so_it_is_for_a_step_and_its_dataset(name, left_out_of_a_step, monkeypat
 
 
 FOLLOWS_OF_JAX = {
-    "traces": ("traced", "jaxpr", "state", "followed"),
+    "step": (
+        *("traces", "traced", "jaxpr", "state", "followed", "given", "statics"),
+        "loses_updates",
+    ),
     "traced": ("jaxpr", "followed"),
     "jaxpr": ("followed",),
 }

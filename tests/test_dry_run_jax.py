@@ -376,6 +376,34 @@ def test_tensors_of_other_libraries_are_shapes():
     assert (call[0].shape, call[0].dtype) == ((2, 3), jnp.bfloat16)
 
 
+def both(params, features, labels):
+    gradients = jax.grad(loss_of)(params, features, labels)
+    return gradients, jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+
+# What comes back with the structure of an argument, and whether it is the argument's new value.
+RETURNED = {
+    "gradients, without an update": (jax.value_and_grad(loss_of), (PARAMS, *BATCH), []),
+    "gradients before the new parameters": (both, (PARAMS, *BATCH), [(0, 2), (1, 3)]),
+    "pictures of pictures": (jnp.tanh, (BATCH[0],), []),
+    "the only array that is trained": (
+        lambda weights, rows: weights - jax.grad(lambda w: jnp.mean((rows @ w) ** 2))(weights),
+        (shape(16, 8), BATCH[0]),
+        [(0, 0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RETURNED)
+def test_gradients_and_what_a_forward_step_makes_are_no_new_state(kind):
+    step, call, state = RETURNED[kind]
+    assert JaxWorkload(jax.jit(step), call, "v5e:1x1").known.state == state
+    report = dry_run(jax.jit(step), call, "v5e:1x1", stages=["read"], progress=False)
+    assert any("state_argnums=0" in each for each in report.not_checked) == (not state)
+    told = JaxWorkload(jax.jit(step), call, "v5e:1x1", state_argnums=0).known
+    assert told.state, "as somebody said"
+
+
 def test_the_batch_is_known_beside_parameters_that_are_not_trained():
     def step(base, params, features, labels):
         return descend(params, features @ base["down"] @ base["up"], labels)

@@ -87,7 +87,8 @@ def test_a_program_is_stopped_at_its_step_whose_state_and_batch_are_known(name, 
     assert isinstance(step, jax_runs.Step)
     workload = JaxWorkload(target.subject, step, TOPOLOGY)
     function, state, examples = JUDGED[name]
-    assert (step.name, len(workload.state), workload.examples_a_step) == (function, state, examples)
+    made = workload.known.built()
+    assert (step.name, len(made.state), made.examples) == (function, state, examples)
     assert not findings_of(workload)
 
 
@@ -316,7 +317,8 @@ def test_frozen_weights_are_no_examples_though_one_axis_is_as_long(run):
     from lab_utils.dry_run.frontends.jax import JaxWorkload
 
     target = run("nnx_whole_data")
-    assert len(JaxWorkload(target.subject, target.data, TOPOLOGY).batch) == 2, "rows and noise"
+    step = JaxWorkload(target.subject, target.data, TOPOLOGY).known.built()
+    assert len(step.batch()) == 2, "rows and noise"
 
 
 def test_what_reads_values_of_a_step_that_was_not_carried_out_may_fail(run):
@@ -347,8 +349,8 @@ def test_the_state_is_known_beside_constants_of_several_types(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "constants.py").write_text(CONSTANTS)
     target = load_main("constants.py", [], jax.device_count())
-    workload = JaxWorkload(target.subject, target.data, TOPOLOGY)
-    assert (workload.state, workload.batch, workload.examples_a_step) == ([(0, 0)], {1}, 64)
+    step = JaxWorkload(target.subject, target.data, TOPOLOGY).known.built()
+    assert (step.state, step.batch(), step.examples) == ([(0, 0)], {1}, 64)
 
 
 REPLICATED = """

@@ -140,10 +140,11 @@ _OF_TRACES = {*_OF_JAXPR, "TPU243", "TPU247", "TPU253", "TPU408"}
 _OF_VARIABLES = {"TPU251", "TPU254", "TPU255", "TPU259"}
 WITHOUT = {
     "": set(),
-    "traces": _OF_TRACES,
+    "step": _OF_TRACES,
+    "built_variables": {*_OF_TRACES, *_OF_VARIABLES},
+    "traces": {"TPU243"},
     "traced": {*_OF_JAXPR, "TPU247"},
     "given": {"TPU247"},
-    "called_at": {"TPU247"},
     "trained": {"TPU259"},
     "rate": {"TPU259"},
     "jaxpr": _OF_JAXPR - {"TPU244"},
@@ -160,7 +161,7 @@ WITHOUT = {
     "effects": {"TPU253"},
     "layers": {"TPU251", "TPU255", "TPU256"},
     "layers_with_weights": {"TPU255"},
-    "variables": _OF_VARIABLES,
+    "variables": _OF_VARIABLES - {"TPU259"},
     "devices": {"TPU252"},
     "early": {"TPU254"},
     "patterns": {"TPU251"},

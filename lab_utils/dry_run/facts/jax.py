@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.facts.base import Facts, fact
@@ -49,35 +49,56 @@ class JaxFacts(Facts):
 
     Attributes:
         where: the step's own line.
+        called_at: the line that calls the step, where a run of the program has shown it; else the step's own.
         is_pmap: jax.pmap maps it.
     """
 
     modules = ("jax", "mapped", "donated")
 
-    def __init__(self, workload: Any) -> None:
-        """`workload` is the JaxWorkload."""
+    def __init__(
+        self, workload: Any, called_at: Place, *, is_pmap: bool = False, is_jitted: bool = True
+    ) -> None:
+        """`workload` makes the step; `is_jitted`: the program compiles it as one."""
         super().__init__(Mode.TRAIN)
         self._workload = workload
-        self.where, self.is_pmap = workload.where, workload.is_pmap
+        self.where, self.called_at = workload.where, called_at
+        self.is_pmap, self._is_jitted = is_pmap, is_jitted
 
     def not_read(self) -> list[str]:
         """What a step outside of jax.jit, or one without a state, leaves out."""
-        recorded = self._workload.recorded
-        sentences = [_EAGER] if recorded and not recorded.is_jitted else []
+        sentences = [] if self._is_jitted else [_EAGER]
         try:
             return sentences if self.state else [*sentences, _NO_STATE]
         except Unavailable:
             return sentences
 
+    def built(self) -> Any:
+        """The step, for those who lower it.
+
+        Raises:
+            CannotLower: it cannot be built.
+        """
+        try:
+            return self.step
+        except Unavailable:
+            if self.refused:
+                raise self.refused from None
+            raise
+
+    @fact
+    def step(self) -> Any:
+        """The step with the arguments of each call, as JAX traces it: a JaxStep."""
+        return self._workload.traced_step()
+
     @fact
     def traces(self) -> list[Any]:
         """The step as JAX traces it, with the arguments of each example call."""
-        return self._workload.traces
+        return self.step.traces
 
     @fact
     def traced(self) -> Any:
         """The step, traced with the arguments of the first call."""
-        return self.traces[0]
+        return self.step.traced
 
     @fact
     def jaxpr(self) -> Any:
@@ -87,34 +108,36 @@ class JaxFacts(Facts):
     @fact
     def statics(self) -> list[list[Any]] | None:
         """Of each call the values that are constants of its program; None where JAX's own cache tells."""
-        return self._workload.statics
+        return self.step.statics
 
     @fact
     def state(self) -> list[tuple[int, int]]:
         """Pairs (number of an argument's array, number of the result that is its new value)."""
-        self.traces  # noqa: B018  without them there is none
-        return self._workload.state
+        return self.step.state
 
     @fact
     def followed(self) -> Followed:
         """How what the cores hold alike, and what differs, reaches the results."""
-        return follow(self.jaxpr, self._workload.copies, is_pmap=self.is_pmap)
+        return follow(self.jaxpr, self.step.copies, is_pmap=self.is_pmap)
 
     @fact
     def given(self) -> dict[int, Any]:
         """The arrays of the first call by the numbers of those that JAX traces."""
-        self.traces  # noqa: B018  without them they have no numbers
-        return self._workload.given
-
-    @fact
-    def called_at(self) -> Place:
-        """The line that calls the step."""
-        return self._workload.called_at
+        return self.step.given
 
     @fact
     def loses_updates(self) -> bool:
         """Whether jax.jit hands the step a copy of what it changes."""
-        return self._workload.loses_updates
+        return self.step.loses_updates
+
+
+class Variables(NamedTuple):
+    """The variables of a step in the order of Keras."""
+
+    trained: list[Any]
+    others: list[Any]
+    optimizers: list[Any]
+    metrics: list[Any]
 
 
 class KerasJaxFacts(JaxFacts):
@@ -132,7 +155,7 @@ class KerasJaxFacts(JaxFacts):
 
     def __init__(self, workload: Any, cores: int) -> None:
         """`workload` is the KerasJaxWorkload."""
-        super().__init__(workload)
+        super().__init__(workload, called_at=workload.where)
         self._data, self._distribution = workload.data, workload.distribution
         self.model, self.topology, self.cores = workload.model, workload.topology, cores
         self.place_of_batches, self.mesh = workload.feed_place, workload.mesh(cores)
@@ -194,16 +217,20 @@ class KerasJaxFacts(JaxFacts):
         return rest or 0
 
     @fact
-    def traces(self) -> list[Any]:
-        """As of JaxFacts."""
+    def built_variables(self) -> Variables:
+        """The variables of the step, which Keras makes for the first batch where the program has not."""
         self._check_batches()
-        return self._workload.traces
+        return self._workload.built_variables()
+
+    @fact
+    def step(self) -> Any:
+        """As of JaxFacts: a KerasStep."""
+        return self._workload.traced_step(self.built_variables)
 
     @fact
     def effects(self) -> list[Effect]:
         """What the program's lines did in Python while JAX traced the step."""
-        self.traces  # noqa: B018  it is noted then
-        return self._workload.effects
+        return self.step.effects
 
     @fact
     def layers(self) -> list[Any]:
@@ -213,21 +240,18 @@ class KerasJaxFacts(JaxFacts):
     @fact
     def layers_with_weights(self) -> list[Any]:
         """Those that hold variables."""
-        self.variables  # noqa: B018  makes them
-        return [layer for layer in self.layers if layer.weights]
+        held = set(map(id, self.variables))
+        return [each for each in self.layers if not held.isdisjoint(map(id, each.weights))]
 
     @fact
     def variables(self) -> list[Any]:
         """The model's own variables."""
-        self._check_batches()
-        trained, others, *_ = self._workload.variables
-        return [*trained, *others]
+        return [*self.built_variables.trained, *self.built_variables.others]
 
     @fact
     def trained(self) -> list[Any]:
         """The variables that are trained."""
-        self.variables  # noqa: B018  makes them
-        return self.model.trainable_variables
+        return self.built_variables.trained
 
     @fact
     def rate(self) -> float | None:

@@ -75,7 +75,9 @@ def lines_of_kernels(
 def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tuple[int, int]]:
     """Pairs (number of an argument's array, number of the result that is its new value).
 
-    An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
+    An argument of the step, or a part of one, is state where the results hold its structure and its shapes. A
+    gradient has these, too, and so has what a step without gradients makes of its only array. Those two are
+    state only where somebody said so.
 
     Args:
         among: the numbers of the positional arguments that are state, where somebody said so.
@@ -84,7 +86,17 @@ def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tup
     takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
     old, new = [var.aval for var in takes], [var.aval for var in gives]
     whole = list(itertools.chain(*map(children, children(arguments))))
-    return paired(whole, results, old, new, among)
+    if among is not None:
+        return paired(whole, results, old, new, among)
+    pairs = paired(whole, results, old, new, gradients=_gradients(traced.jaxpr.jaxpr))
+    trains = any(map(_tracing.is_of_gradient, _tracing.equations(traced.jaxpr.jaxpr)))
+    return [pair for pair in pairs if trains or pair[0] or whole[0].num_leaves > 1]
+
+
+def _gradients(jaxpr: Any) -> set[int]:
+    """The numbers of the results that are gradients themselves, of which an optimizer makes the new state."""
+    makers = [_tracing.maker(jaxpr, result) for result in jaxpr.outvars]
+    return {n for n, each in enumerate(makers) if each and _tracing.is_of_gradient(each)}
 
 
 def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None:
@@ -117,9 +129,17 @@ def paired(
     old: Sequence[Any],
     new: Sequence[Any],
     among: Collection[int] | None = None,
+    gradients: Collection[int] = (),
 ) -> list[tuple[int, int]]:
-    """As state_numbers: `whole` are the arguments' structures; `old` and `new` have shapes and types."""
-    outputs = list(_subtrees([results], _DEPTH))
+    """As state_numbers: `whole` are the arguments' structures; `old` and `new` have shapes and types.
+
+    No structure with one of the results `gradients` is new state.
+    """
+    outputs = [
+        (first, tree)
+        for first, tree in _subtrees([results], _DEPTH)
+        if not any(n in gradients for n in range(first, first + tree.num_leaves))
+    ]
     roots = [tree for n, tree in enumerate(whole) if among is None or n in among]
     chosen = {id(tree) for tree in roots}
     new_value: dict[int, int] = {}  # number of an argument's array -> number of the result

@@ -4,14 +4,11 @@ The step is traced and lowered for TPUs in the caller's process, by the caller's
 and nothing runs. The compiler works in the child process, as for every other program.
 """
 
-import math
 import re
-import traceback
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,42 +18,19 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.facts import jaxpr as read_jaxpr
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.jax import JaxFacts
-from lab_utils.dry_run.frontends import jax_calls, jax_cores
+from lab_utils.dry_run.frontends import jax_calls, jax_cores, jax_step
 from lab_utils.dry_run.frontends.jax_calls import Call
 from lab_utils.dry_run.frontends.jax_runs import Step
+from lab_utils.dry_run.frontends.jax_step import JaxStep
 from lab_utils.dry_run.lower import sharded
-from lab_utils.dry_run.lower.errors import (
-    NOTHING_COMPUTED,
-    CannotLower,
-    IndivisibleAxis,
-    InputUnfit,
-    NothingKept,
-    NotJax,
-)
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax as _jax
-from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import (
-    Api,
-    Comparison,
-    Input,
-    Output,
-    Partition,
-    Program,
-    Role,
-    Split,
-)
+from lab_utils.dry_run.program import Comparison, Program
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_SIZED = (
-    "compress",
-    "extract",
-)  # functions of jax.numpy that JAX ends with an error about truth values
-# JAX's words for what it cannot lower for a platform.
-_NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
-_SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh
 _AROUND = " If only the function around a jitted step reads values, hand over the jitted step."
 
 
@@ -68,7 +42,6 @@ class JaxWorkload(Workload):
     """
 
     framework = backend = "JAX"
-    _leak = "leak"
 
     def __init__(
         self,
@@ -79,7 +52,7 @@ class JaxWorkload(Workload):
         state_argnums: int | Sequence[int] | None = None,
         batch_argnums: int | Sequence[int] | None = None,
     ) -> None:
-        self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
+        self.topology, self.mesh_axes = topology, mesh_axes
         self.state_argnums, self.batch_argnums = map(_numbers, (state_argnums, batch_argnums))
         self.inner, *_ = jax_calls.unbound(step)
         self.is_pmap = jax_calls.is_pmap(self.inner)
@@ -99,201 +72,89 @@ class JaxWorkload(Workload):
                 "the batches come from the program's loop, which the dry run stopped at its first "
                 "steps"
             )
+        self.known = JaxFacts(
+            self,
+            self.recorded.called_at if self.recorded else self.where,
+            is_pmap=self.is_pmap,
+            is_jitted=not self.recorded or self.recorded.is_jitted,
+        )
 
-    @cached_property
-    def traces(self) -> list[Any]:
-        """The step as JAX traces it, with the arguments of each call.
+    def traced_step(self) -> JaxStep:
+        """The step, traced with the arguments of each call.
 
         Raises:
             CannotLower: it cannot be traced.
         """
-        return [self._traced(call) for call in self.calls]
+        recorded, refuse = self.recorded, self._refusal_of_trace
+        precision = recorded.precision if recorded else jax.config.jax_default_matmul_precision
+        traces = [jax_step.traced(call, self.where, precision, refuse) for call in self.calls]
+        pairs, new = self._seen(traces[0])
+        if pairs is None or self.state_argnums is not None:
+            pairs = dict(read_jaxpr.state_numbers(traces[0], self.state_argnums))
+        batch = partial(self._batch, traces[0], set(pairs), new)
+        state = list(pairs.items())
+        return JaxStep(self.calls, traces, self.where, state, batch, self._refusal, self.is_pmap)
 
-    @cached_property
-    def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
+    def _seen(self, traced: Any) -> tuple[dict[int, int] | None, set[int]]:
         """What two calls of the program show, by numbers of arrays: which come back, and which are new.
 
         None, and none, where a program made no two calls, or where its arrays have no numbers. Where the step
         changes objects in place, None stands for what comes back.
         """
-        jaxpr, recorded = self.traces[0].jaxpr.jaxpr, self.recorded
-        is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
-        if not is_known:
+        recorded = self.recorded
+        if not recorded or not (len(recorded.calls) > 1 or recorded.pairs):
             return None, set()
         try:
-            numbers = jax_calls.leaf_numbers(self.calls[0], self.traces[0])
+            numbers = jax_calls.leaf_numbers(self.calls[0], traced)
         except Unavailable:
             return None, set()
         new = {numbers[n] for n in recorded.new if n in numbers}
-        if len(recorded.given) != len(jaxpr.outvars):
+        if len(recorded.given) != len(traced.jaxpr.jaxpr.outvars):
             return None, new
         pairs = {numbers[n]: result for n, result in recorded.pairs.items() if n in numbers}
         return pairs, new
 
-    @cached_property
-    def state(self) -> list[tuple[int, int]]:
-        """Pairs (number of an argument's array, number of the result that is its new value)."""
-        pairs, _ = self._seen
-        if pairs is not None and self.state_argnums is None:
-            return list(pairs.items())
-        return read_jaxpr.state_numbers(self.traces[0], self.state_argnums)
-
-    @cached_property
-    def batch(self) -> set[int]:
-        """The numbers of the arrays that hold examples.
+    def _batch(self, traced: Any, state: set[int], new: set[int]) -> set[int]:
+        """The numbers of the arrays that hold examples; `new` are those that calls have shown to be new.
 
         Raises:
             InputUnfit: arrays of several first axes may be meant.
         """
-        traced = self.traces[0]
-        _, new = self._seen
-        held = {n for n, _ in self.state}
         if self.batch_argnums is not None:
-            return {
-                n
-                for n, argument in enumerate(read_jaxpr.argument_numbers(traced))
-                if argument in self.batch_argnums
-            }
-        variables = traced.jaxpr.jaxpr.invars
-        new = {number for number in new - held if not _jax.holds_key(variables[number].aval)}
+            numbers = enumerate(read_jaxpr.argument_numbers(traced))
+            return {n for n, argument in numbers if argument in self.batch_argnums}
+        jaxpr = traced.jaxpr.jaxpr
+        new = {n for n in new - state if not _jax.holds_key(jaxpr.invars[n].aval)}
         if not new:
-            return _batch(traced.jaxpr.jaxpr, held)
-        return new if self.is_pmap else new | _of_their_length(traced.jaxpr.jaxpr, new, held)
+            return _batch(jaxpr, state)
+        return new if self.is_pmap else new | _of_their_length(jaxpr, new, state)
 
-    @property
-    def _precision(self) -> str | None:
-        """Of matmuls, as jax.default_matmul_precision has it where the step is called."""
-        return self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
+    def _refusal_of_trace(self, error: Exception) -> CannotLower:
+        """What an error means that JAX raises while it traces: for jax.pmap, that devices may be missing."""
+        cores = chips.cores(self.topology)
+        if not self.is_pmap or jax.device_count() >= cores:
+            return self._refusal(error, [])
+        return CannotLower(
+            f"{sharded.as_many(cores)}: jax.pmap maps over the devices of this process, and JAX has "
+            f"{counted(jax.device_count(), 'device')} here where {self.topology} has {cores}",
+            where=self.where,
+            only_here=True,
+        )
 
-    def _traced(self, call: Call) -> Any:
-        try:
-            with jax.default_matmul_precision(self._precision):
-                traced = jax_calls.trace(call)
-        except Exception as error:  # whatever the learner's function raises is the step's fault
-            cores = chips.cores(self.topology)
-            if self.is_pmap and jax.device_count() < cores:
-                raise CannotLower(
-                    f"{sharded.as_many(cores)}: jax.pmap maps over the devices of this process, and JAX has "
-                    f"{counted(jax.device_count(), 'device')} here where {self.topology} has {cores}",
-                    where=self.where,
-                    only_here=True,
-                ) from error
-            raise self._refusal(error) from error
-        if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
-            raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
-        if leaked := _jax.leak(traced):
-            error, made_at = leaked
-            raise NotJax(error, made_at or self.where, self._leak)
-        if not _jax.computes(traced.jaxpr.jaxpr):
-            if jax_calls.loses_updates(call):
-                raise NothingKept(NOTHING_COMPUTED, where=self.where)
-            raise InputUnfit(NOTHING_COMPUTED)
-        return traced
-
-    def _refusal(self, error: Exception) -> CannotLower:
-        """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
-        if reason := process.newer_jax():
-            return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
-        if lacking := _NO_RULE.search(str(error)):
-            name = lacking[1]
-            case = "symmetric" if name in _SYMMETRIC else "host"
-            return NotJax(error, self._line_of(name) or self.where, case, name=name)
-        if "block shape" in str(error):
-            return NotJax(error, self.where, "block")
-        boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
-        called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
-        boolean |= not called.isdisjoint(_SIZED)
-        equinox = hasattr(self.inner, "donate_first")
-        around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
-        return NotJax(error, self.where, "mask" if boolean else "branch", around=around)
-
-    def _line_of(self, primitive: str) -> Place:
-        """The first line of the step that uses a primitive; no place where it was not traced."""
-        traces = self.__dict__.get("traces", ())
-        lines = (read_jaxpr.line_of(traced.jaxpr.jaxpr, primitive) for traced in traces)
-        return next(filter(None, lines), Place())
+    def _refusal(self, error: Exception, traces: list[Any]) -> CannotLower:
+        is_whole = hasattr(self.inner, "donate_first") or hasattr(self.inner, "trace")
+        around = "" if self.is_pmap or is_whole else _AROUND
+        return jax_step.refusal(error, self.where, traces, around)
 
     def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
         """What is known of the step."""
-        return [JaxFacts(self)]
-
-    @property
-    def statics(self) -> list[list[Any]] | None:
-        """Of each call what is a constant of its program; None for what JAX jitted, whose cache tells."""
-        if hasattr(self.inner, "trace"):
-            return None
-        return [jax_calls.statics(call) for call in self.calls]
-
-    @property
-    def copies(self) -> set[int]:
-        """The numbers of the arguments that the cores hold alike, each in an array of its own."""
-        return jax_cores.copies(self.calls[0], self.traces[0], self.state, is_pmap=self.is_pmap)
-
-    @property
-    def given(self) -> dict[int, Any]:
-        """The arrays of the first call by the numbers of those that JAX traces."""
-        leaves = jax_calls.traced_leaves(self.calls[0], self.traces[0])
-        return {n: leaf for n, leaf in leaves.items() if isinstance(leaf, jax.Array)}
-
-    @property
-    def called_at(self) -> Place:
-        """The line that calls the step, where a run of the program has shown it; else the step's own."""
-        return self.recorded.called_at if self.recorded else self.where
-
-    @property
-    def loses_updates(self) -> bool:
-        """Whether jax.jit hands the step a copy of what it changes."""
-        return jax_calls.loses_updates(self.calls[0])
+        return [self.known]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
         if batch is not None:
             raise InputUnfit("a JAX step is judged only with the batch of its example")
-        traced = self.traces[0]
-        jaxpr = traced.jaxpr.jaxpr
-        text, arguments = self._lowered(traced)
-        mapper, here = self._mapper(jaxpr), jax.device_count()
-        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, mapper, here)
-        names = _jax.names(jaxpr)
-        state = {names[number] for number, _ in self.state}
-        try:
-            inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
-        except IndivisibleAxis as error:
-            raise NotJax(error, self.where, "branch", around="") from error
-        # In the jit around a pmap the compiler may lay new state in another way; pmap itself does not.
-        reused = state if self.is_pmap else set()
-        per_core_batch = self.examples_a_step / math.prod(mesh.values())
-        return Program(
-            name=self.where.function or "step",
-            mode=Mode.TRAIN if state else Mode.FORWARD,
-            api=Api.JAX,
-            cores=cores,
-            per_core_batch=int(per_core_batch) if per_core_batch.is_integer() else per_core_batch,
-            hlo=text.encode(),
-            inputs=inputs,
-            outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
-            matmuls=list(read_jaxpr.matmuls(jaxpr)),
-            kernels=read_jaxpr.lines_of_kernels(jaxpr, self.where),
-            where=self.where,
-            partition=Partition(
-                mesh,
-                [n for n, a in enumerate(arguments) if a.donated and a.name not in reused],
-                bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
-                _splits(arguments, jaxpr, state, self.where),
-                is_whole=math.prod(mesh.values()) > 1 and not sharded.splits(text),
-            ),
-            left_out=self._left_out(jaxpr),
-        )
-
-    @property
-    def examples_a_step(self) -> int:
-        """Examples that a step takes: the first axis of the largest array of the batch; 1 without one.
-
-        Those of jax.pmap have an axis of devices before that of examples.
-        """
-        variables = self.traces[0].jaxpr.jaxpr.invars
-        shapes = [variables[number].aval.shape for number in self.batch]
-        return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
+        return self.known.built().lower(cores, self.topology, self.mesh_axes)
 
     def comparison(self, share: int) -> Comparison:
         """The step for virtual cores of this machine, with a part 1/`share` of its batch.
@@ -301,77 +162,17 @@ class JaxWorkload(Workload):
         Raises:
             Incomparable: it cannot be run here.
         """
-        call, traced = self.calls[0], self.traces[0]
+        step = self.known.built()
         shardings = {}
         if not self.is_pmap:
-            with suppress(
-                Unavailable
-            ):  # without numbers the step is not comparable, which is said there
-                leaves = jax_calls.traced_leaves(call, traced)
+            with suppress(Unavailable):  # without numbers it is not comparable, which is said there
+                leaves = jax_calls.traced_leaves(step.calls[0], step.traced)
                 shardings = {n: getattr(leaf, "sharding", None) for n, leaf in leaves.items()}
-        roles = jax_cores.Roles(self.state, self.batch, shardings)
+        roles = jax_cores.Roles(step.state, step.batch(), shardings)
         comparison = jax_cores.comparison(
-            call, traced, jax_calls.trace, roles, is_pmap=self.is_pmap, share=share
+            step.calls[0], step.traced, jax_calls.trace, roles, is_pmap=self.is_pmap, share=share
         )
         return replace(comparison, is_loop=bool(self.recorded and self.recorded.is_loop))
-
-    def _mapper(self, jaxpr: Any) -> str:
-        if "shard_map" not in read_jaxpr.primitives(jaxpr):
-            return ""
-        return "jax.pmap" if self.is_pmap else "jax.shard_map"
-
-    def _lowered(self, traced: Any) -> tuple[str, list[_jax.Argument]]:
-        """StableHLO with the learner's lines, and what it takes."""
-        callbacks = read_jaxpr.callbacks(traced.jaxpr.jaxpr)
-        with warnings.catch_warnings(), _jax.callbacks_left_out(callbacks):
-            warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
-            try:
-                lowered = traced.lower(lowering_platforms=("tpu",))
-                return lowered.as_text(debug_info=True), _jax.arguments(traced, lowered)
-            except Exception as error:  # JAX has many ways to refuse
-                raise self._refusal(error) from error
-
-    def _left_out(self, jaxpr: Any) -> str:
-        sentences = []
-        if read_jaxpr.callbacks(jaxpr):
-            sentences.append("Calls to the host (TPU241): the compiled step leaves them out.")
-        if kernels := read_jaxpr.silent_kernels(jaxpr, self.where):
-            lines = ", ".join(kernel.position for kernel in kernels)
-            sentences.append(
-                f"The FLOPs of Pallas kernels ({lines}): the compiler counts no FLOPs of a "
-                "pallas_call without a cost_estimate, so the bound may be far too low."
-            )
-        if self._mapper(jaxpr):
-            sentences.append(
-                "Whether the cores of a mapped step agree on integers and single numbers in its "
-                "state: TPU245 and TPU246 judge only its arrays."
-            )
-        return " ".join(sentences)
-
-
-def _splits(
-    arguments: list[_jax.Argument], jaxpr: Any, state: set[str], where: Place
-) -> list[Split]:
-    """How the arguments and the constraints of a step split arrays."""
-    splits = [
-        Split(item.name, item.shape, item.dtype, item.spec or (), where, item.name in state)
-        for item in arguments
-    ]
-    for equation, spec in _jax.constraints(jaxpr):
-        array = equation.outvars[0].aval
-        place = _jax.place(equation) or where
-        splits.append(Split("", tuple(array.shape), str(array.dtype), spec, place))
-    return splits
-
-
-def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
-    return Input(
-        array.name,
-        Role.VARIABLE if state else Role.FEATURE,
-        sharded.local_shape(array.shape, array.spec, mesh, array.name),
-        array.dtype,
-        trainable=state and "float" in array.dtype,
-    )
 
 
 def _numbers(argnums: int | Sequence[int] | None) -> set[int] | None:

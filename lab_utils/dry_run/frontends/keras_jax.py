@@ -10,7 +10,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -20,12 +22,12 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
 from lab_utils.dry_run.facts.base import Facts
-from lab_utils.dry_run.facts.jax import KerasJaxFacts
-from lab_utils.dry_run.frontends import jax_cores
+from lab_utils.dry_run.facts.jax import Effect, KerasJaxFacts, Variables
+from lab_utils.dry_run.frontends import jax_cores, jax_step
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_lines as lines
-from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.frontends.jax_calls import Call
+from lab_utils.dry_run.frontends.jax_step import JaxStep
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, IndivisibleAxis, InputUnfit, NotJax
@@ -33,13 +35,27 @@ from lab_utils.dry_run.private import keras as _keras
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Comparison, Program
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.workload import Trace
+from lab_utils.dry_run.workload import Trace, Workload
+from lab_utils.runtime import chips
 
 # Of a message of JAX: lines on which of Keras' functions was traced.
 _OF_JAX = re.compile(r"\nThe error occurred while tracing .*|\nSee https://docs\.jax\.dev.*", re.S)
 
 
-class KerasJaxWorkload(JaxWorkload):
+@dataclass(frozen=True)
+class KerasStep(JaxStep):
+    """The train step of a model: of its variables by their names, and a batch.
+
+    Attributes:
+        variables: by their names in the step.
+        effects: what the program's lines did in Python while JAX traced it.
+    """
+
+    variables: Mapping[str, Any] = field(kw_only=True)
+    effects: list[Effect] = field(kw_only=True)
+
+
+class KerasJaxWorkload(Workload):
     """A compiled Keras model on JAX with what fit is given: data.FitData, or its first argument.
 
     A tuple of arrays is one batch.
@@ -50,7 +66,6 @@ class KerasJaxWorkload(JaxWorkload):
 
     backend = "JAX"
     labs = MappingProxyType({"11": "10"})  # of a step of JAX, which here is that of Keras
-    _leak = "leak of Keras"
 
     def __init__(
         self, model: Any, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -65,18 +80,15 @@ class KerasJaxWorkload(JaxWorkload):
         self.data, self.distribution = data, data.distribution
         self.framework = f"Keras {keras.__version__.partition('.')[0]}"
         self.name = f"Keras model {model.name!r}"
-        self.recorded = self.state_argnums = self.batch_argnums = (
-            None  # Keras itself says what is what
-        )
-        self.is_pmap, self.effects = False, []
         try:
             self.data.adapter  # noqa: B018  (Keras refuses here what fit does not take)
         except (TypeError, ValueError, LookupError) as error:
             raise TypeError(f"fit does not accept these data: {error}") from error
 
-    @property
-    def _precision(self) -> str | None:
-        return self.data.precision
+    @cached_property
+    def known(self) -> KerasJaxFacts:
+        """What is known of the model; made when what a run of the program has shown is set."""
+        return KerasJaxFacts(self, chips.cores(self.topology))
 
     @property
     def feed_place(self) -> Place:
@@ -92,81 +104,79 @@ class KerasJaxWorkload(JaxWorkload):
         made = _own_line(kind.call) or Place(text=self.model.name)
         return next(filter(None, steps), fit or made)
 
-    @cached_property
-    def inner(self) -> Any:
-        """The jitted step: of the variables by their names, and a batch."""
-        model, names, sizes = self.model, self._names, list(map(len, self.variables))
-        trained_at = self.observed.trained_at
-
-        def train_step(variables: dict[str, Any], data: Any) -> tuple[Any, dict[str, Any]]:
-            values = iter([variables[name] for name in names])
-            state = tuple([next(values) for _ in range(size)] for size in sizes)
-            logs, new = lines.at(trained_at, lambda: model.train_step(state, data))
-            return logs, dict(zip(names, jax.tree.leaves(new), strict=True))
-
-        shardings = {name: each.sharding for name, each in self._shapes.items()}
-        outputs = None if self.distribution is None else (None, shardings)
-        return jax.jit(train_step, donate_argnums=0, out_shardings=outputs)
-
-    @cached_property
-    def variables(self) -> tuple[list[Any], ...]:
-        """The variables of the step in the order of Keras: trained, others, the optimizer's, metrics'.
+    def built_variables(self) -> Variables:
+        """The variables of the step, made where the program has not made them.
 
         Raises:
-            CannotLower: as `_build`.
+            CannotLower: the model cannot be called with the batch, or its train_step is not one of JAX.
         """
-        self._build()
         model = self.model
-        return (
+        copies = _keras.one_copy() if self.data.keeps_one_copy else nullcontext()
+        with self._as_in_fit(), copies:
+            try:
+                _keras.build(model, self.data.first[0])
+            except Exception as error:  # whatever the program's call raises
+                # Keras hides what a model's call raises behind advice on how to build it.
+                hidden = isinstance(error, RuntimeError) and error.__context__
+                raise self._of_program(hidden or error, []) from error
+        try:
+            inspect.signature(model.train_step).bind((), ())
+        except TypeError as error:
+            raise NotJax(error, place(type(model).train_step), "signature") from error
+        return Variables(
             model.trainable_variables,
             model.non_trainable_variables,
             model.optimizer.variables,
             model.metrics_variables,
         )
 
-    @cached_property
-    def _names(self) -> list[str]:
-        names: dict[str, None] = {}
-        for variable in [variable for part in self.variables for variable in part]:
-            number, name = 1, variable.path
-            while name in names:
-                number, name = number + 1, f"{variable.path}_{number + 1}"
-            names[name] = None
-        return list(names)
+    def traced_step(self, variables: Variables) -> KerasStep:
+        """The step of these variables, traced with the first batches.
 
-    @cached_property
-    def _shapes(self) -> dict[str, Any]:
-        """Shape and type of each variable, with the sharding that the distribution gives it."""
-        whole = [variable for part in self.variables for variable in part]
-        return {
-            name: jax.ShapeDtypeStruct(
-                tuple(variable.shape), variable.dtype, sharding=self._sharding(variable)
-            )
-            for name, variable in zip(self._names, whole, strict=True)
-        }
+        Raises:
+            CannotLower: it cannot be traced.
+        """
+        named = _named(variables)
+        shapes = {name: self._shape(variable) for name, variable in named.items()}
+        function = self._function(list(map(len, variables)), shapes)
+        calls = [Call(function, (shapes, self._abstract(batch)), {}) for batch in self.data.first]
+        self._check_layouts(named, shapes)
+        kept = _keras.without_values(list(named.values()) if self.data.is_pipeline else [])
+        with self._as_in_fit(), kept, effects.noted() as noted:
+            traces = [self._traced(call) for call in calls]
+        jaxpr, count = traces[0].jaxpr.jaxpr, len(named)
+        first = len(jaxpr.outvars) - count
+        state = [(number, first + number) for number in range(count)]
+        batch = partial(set, range(count, len(jaxpr.invars)))
+        return KerasStep(
+            calls, traces, self.where, state, batch, self._refusal, variables=named, effects=noted
+        )
 
-    def _sharding(self, variable: Any) -> Any:
-        if self.distribution is None:
-            return None
-        layout = self.distribution.get_variable_layout(variable)
-        return getattr(layout, "backend_layout", layout)
+    def _function(self, sizes: list[int], shapes: Mapping[str, Any]) -> Any:
+        """The jitted step; `sizes` are the numbers of variables of each kind."""
+        model, trained_at = self.model, self.observed.trained_at
 
-    @cached_property
-    def calls(self) -> list[Call]:
-        """The step with the arguments of the first calls, as shapes."""
-        batches = map(self._abstract, self.data.first)
-        return [Call(self.inner, (self._shapes, batch), {}) for batch in batches]
+        def train_step(variables: dict[str, Any], data: Any) -> tuple[Any, dict[str, Any]]:
+            values = iter([variables[name] for name in shapes])
+            state = tuple([next(values) for _ in range(size)] for size in sizes)
+            logs, new = lines.at(trained_at, lambda: model.train_step(state, data))
+            return logs, dict(zip(shapes, jax.tree.leaves(new), strict=True))
 
-    @cached_property
-    def state(self) -> list[tuple[int, int]]:
-        """Pairs (number of a variable's array, number of the result that is its new value)."""
-        first = len(self.traces[0].jaxpr.jaxpr.outvars) - len(self._names)
-        return [(number, first + number) for number in range(len(self._names))]
+        shardings = {name: each.sharding for name, each in shapes.items()}
+        outputs = None if self.distribution is None else (None, shardings)
+        return jax.jit(train_step, donate_argnums=0, out_shardings=outputs)
 
-    @cached_property
-    def batch(self) -> set[int]:
-        """The numbers of the arrays that hold examples: all but the variables."""
-        return set(range(len(self._names), len(self.traces[0].jaxpr.jaxpr.invars)))
+    def _traced(self, call: Call) -> Any:
+        refuse = partial(self._refusal, traces=[])
+        return jax_step.traced(call, self.where, self.data.precision, refuse, "leak of Keras")
+
+    def _shape(self, variable: Any) -> Any:
+        """Shape and type of a variable, with the sharding that the distribution gives it."""
+        sharding = None
+        if self.distribution is not None:
+            layout = self.distribution.get_variable_layout(variable)
+            sharding = getattr(layout, "backend_layout", layout)
+        return jax.ShapeDtypeStruct(tuple(variable.shape), variable.dtype, sharding=sharding)
 
     def comparison(self, share: int) -> Comparison:
         """The step for virtual cores of this machine, with the model's own values and its first batch.
@@ -174,22 +184,20 @@ class KerasJaxWorkload(JaxWorkload):
         Raises:
             Incomparable: it cannot be run here.
         """
-        whole = [variable for part in self.variables for variable in part]
-        values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
-        arguments = self.calls[0].leaves
-        shardings = {number: each.sharding for number, each in enumerate(arguments)}
-        roles = jax_cores.Roles(self.state, self.batch, shardings)
+        step = self._built()
+        function, (shapes, _), _ = step.calls[0]
+        values = {name: np.asarray(each.value) for name, each in step.variables.items()}
+        shardings = {number: each.sharding for number, each in enumerate(step.calls[0].leaves)}
+        roles = jax_cores.Roles(step.state, step.batch(), shardings)
 
         def trace(call: Call) -> Any:
             _, batch = call.args
             with self._as_in_fit():
-                return self._traced(Call(self.inner, (self._shapes, self._abstract(batch)), {}))
+                return self._traced(Call(function, (shapes, self._abstract(batch)), {}))
 
-        call = Call(self.inner, (values, self.data.first[0]), {})
+        call = Call(function, (values, self.data.first[0]), {})
         with self._as_in_fit():
-            return jax_cores.comparison(
-                call, self.traces[0], trace, roles, is_pmap=False, share=share
-            )
+            return jax_cores.comparison(call, step.traced, trace, roles, is_pmap=False, share=share)
 
     def _abstract(self, batch: Any) -> Any:
         def array(leaf: Any) -> Any:
@@ -216,66 +224,37 @@ class KerasJaxWorkload(JaxWorkload):
                 if filtered:
                     keras.config.enable_traceback_filtering()
 
-    @cached_property
-    def traces(self) -> list[Any]:
-        """As of JaxWorkload."""
+    def _built(self) -> KerasStep:
+        """The step, which a batch of strings cannot have.
+
+        Raises:
+            CannotLower: it cannot be built.
+        """
         if self.data.has_strings:
             raise InputUnfit("the batch holds strings")
-        calls = self.calls
-        self._check_layouts()
-        variables = [variable for part in self.variables for variable in part]
-        kept = _keras.without_values(variables if self.data.is_pipeline else [])
-        with self._as_in_fit(), kept, effects.noted() as self.effects:
-            return [self._traced(call) for call in calls]
+        return self.known.built()
 
-    def _check_layouts(self) -> None:
+    def _check_layouts(self, named: Mapping[str, Any], shapes: Mapping[str, Any]) -> None:
         """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""
-        variables = [variable for part in self.variables for variable in part]
-        for variable, (name, array) in zip(variables, self._shapes.items(), strict=True):
+        for name, array in shapes.items():
             if array.sharding is None:
                 continue
             spec, mesh = tuple(array.sharding.spec), dict(array.sharding.mesh.shape)
             try:
                 sharded.local_shape(array.shape, spec, mesh, name)
             except IndivisibleAxis as error:
-                raise NotJax(error, self.made(variable) or self.where, "layout") from error
+                raise NotJax(error, self.made(named[name]) or self.where, "layout") from error
 
-    def _build(self) -> None:
-        """Makes the variables, where the program has not.
-
-        Raises:
-            CannotLower: the model cannot be called with the batch, or its train_step is not one of JAX.
-        """
-        if self._not_built is not None:
-            raise self._not_built
-
-    @cached_property
-    def _not_built(self) -> CannotLower | None:
-        """Why the variables cannot be made; None when they are. A second try would fail elsewhere."""
-        copies = _keras.one_copy() if self.data.keeps_one_copy else nullcontext()
-        with self._as_in_fit(), copies:
-            try:
-                _keras.build(self.model, self.data.first[0])
-            except Exception as error:  # whatever the program's call raises
-                # Keras hides what a model's call raises behind advice on how to build it.
-                hidden = isinstance(error, RuntimeError) and error.__context__
-                return self._of_program(hidden or error)
-        try:
-            inspect.signature(self.model.train_step).bind((), ())
-        except TypeError as error:
-            return NotJax(error, place(type(self.model).train_step), "signature")
-        return None
-
-    def _refusal(self, error: Exception) -> CannotLower:
+    def _refusal(self, error: Exception, traces: list[Any]) -> CannotLower:
         if self.model.run_eagerly or not self.model.jit_compile:  # TPU256
             text = f"Keras runs this step op by op, and JAX cannot trace it as a whole: {error}"
             where = place(error) or self.where
             return CannotLower(_OF_JAX.sub("", text), where=where, only_here=True)
-        return self._of_program(error)
+        return self._of_program(error, traces)
 
-    def _of_program(self, error: Exception) -> CannotLower:
+    def _of_program(self, error: Exception, traces: list[Any]) -> CannotLower:
         if process.newer_jax() or "not found for platform tpu" in str(error):
-            return super()._refusal(error)
+            return jax_step.refusal(error, self.where, traces)
         of_jax = type(error).__module__.startswith("jax")
         case = "metric" if _keras.lacks_value(error) else "values" if of_jax else "Python"
         refused = NotJax(error, self.where, case)
@@ -284,7 +263,7 @@ class KerasJaxWorkload(JaxWorkload):
 
     def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
         """What is known of the model, its distribution and its batches."""
-        return [KerasJaxFacts(self, cores)]
+        return [self.known]
 
     @property
     def patterns(self) -> Mapping[str, Place]:
@@ -322,15 +301,28 @@ class KerasJaxWorkload(JaxWorkload):
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over the cores as the program's distribution says."""
+        if batch is not None:
+            raise InputUnfit("a JAX step is judged only with the batch of its example")
         with self._as_in_fit():
             taken = self._devices if self._leaves_devices_out else cores
-            program = super().lower(taken, mode, batch)
+            program = self._built().lower(taken, self.topology, self.mesh_axes)
         program.api, program.cores = Api.KERAS_JAX, cores
         return program
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The batches as fit reads them."""
         return nullcontext((_Sizes(self.data) if self.data.is_pipeline else None, None))
+
+
+def _named(variables: Variables) -> dict[str, Any]:
+    """Variables by their paths, where several have one with a number behind it."""
+    named: dict[str, Any] = {}
+    for variable in chain(*variables):
+        number, name = 1, variable.path
+        while name in named:
+            number, name = number + 1, f"{variable.path}_{number + 1}"
+        named[name] = variable
+    return named
 
 
 def _own_line(method: Any) -> Place:
