@@ -12,7 +12,7 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.batches import share_of
 from lab_utils.dry_run.facts.blame import ARGUMENTS
-from lab_utils.dry_run.facts.tensorflow import DatasetFacts, OfAStep, StepFacts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
@@ -66,12 +66,10 @@ class StepWorkload(Workload):
 
     def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
         """What is known of the train step of a core, and of the dataset that fit validates with."""
-        evaluation = OfAStep(Mode.EVAL)
-        validation = self.observed.fit.get("validation_data")
-        if isinstance(validation, tf.data.Dataset):
-            where = self.feed_place
-            evaluation = DatasetFacts(Mode.EVAL, validation, cores, self.observed, where)
-        return [StepFacts(self, cores), evaluation, OfAStep(Mode.PREDICT)]
+        given = self.observed.fit.get("validation_data")
+        validation = given if isinstance(given, tf.data.Dataset) else None
+        evaluation = DatasetFacts(Mode.EVAL, validation, cores, self.observed, self.feed_place)
+        return [StepFacts(self, cores), evaluation]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
