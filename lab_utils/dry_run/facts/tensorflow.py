@@ -9,12 +9,13 @@ from lab_utils.dry_run.facts import files
 from lab_utils.dry_run.facts import pipeline as data
 from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.batches import refused_batches
-from lab_utils.dry_run.facts.flow import INFEED, CoreProgram, Flow, analyse
+from lab_utils.dry_run.facts.flow import CoreProgram, Flow, analyse
 from lab_utils.dry_run.facts.messages import refusal_of
 from lab_utils.dry_run.facts.pipeline import Pipeline, mapped_in
 from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.facts.training import reads_averages
 from lab_utils.dry_run.graphs import moves_to_host, unknown_functions
+from lab_utils.dry_run.ops import is_kind
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Mode
@@ -176,7 +177,7 @@ class EstimatorFacts(Facts):
         if self.mode is not Mode.TRAIN:
             return True
         try:
-            return any(tensor.op.type in INFEED for op in self.ops for tensor in op.inputs)
+            return any(is_kind(t.op.type, "infeed") for op in self.ops for t in op.inputs)
         except Unavailable:  # without the step, its batches count
             return True
 

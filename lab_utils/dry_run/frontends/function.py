@@ -20,13 +20,12 @@ from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
+from lab_utils.dry_run.ops import is_kind
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
-
-_HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
 
 
 class StepWorkload(Workload):
@@ -195,7 +194,7 @@ def _computes(graph: Any) -> bool:
     """Whether a traced step computes a result, or the value of a variable, from what it takes."""
     needed = ancestors([tensor.op for tensor in graph.outputs] + list(graph.control_outputs))
     takes = any(tensor.op in needed for tensor in graph.inputs)
-    return takes and any(op.type not in _HANDS_ON for op in needed)
+    return takes and any(not is_kind(op.type, "idle") for op in needed)
 
 
 def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:
