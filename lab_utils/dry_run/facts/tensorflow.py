@@ -5,12 +5,12 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.facts import files
+from lab_utils.dry_run.facts import files, hooks
 from lab_utils.dry_run.facts import pipeline as data
 from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.batches import refused_batches
 from lab_utils.dry_run.facts.flow import CoreProgram, Flow, analyse
-from lab_utils.dry_run.facts.messages import refusal_of
+from lab_utils.dry_run.facts.messages import is_of_fetch, refusal_of
 from lab_utils.dry_run.facts.pipeline import Pipeline, mapped_in
 from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.facts.training import reads_averages
@@ -83,9 +83,9 @@ class EstimatorFacts(Facts):
     @property
     def stopped_by(self) -> str:
         """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
-        if self._trace.refused_fetch is not None:
-            return "TPU115"
-        refused = self.refusal if self.error is not None else None
+        refused = hooks.refusal_of(self._trace)
+        if refused is None and self.error is not None:
+            refused = self.refusal
         return refused.cause if refused else ""
 
     def not_read(self) -> list[str]:
@@ -112,14 +112,14 @@ class EstimatorFacts(Facts):
         return refusal_of(self._trace)
 
     @fact
-    def refused_fetch(self) -> tuple[Exception, Place] | None:
-        """What a session says to the first hook that fetches what is not in its graph, and the line."""
-        if self._trace.refused_fetch is None:
-            if self.error is not None and self.stopped_by != "TPU115":
-                raise Unavailable(self._why_not_built())
-            if self._trace.unknown_fetches:
-                raise Unavailable(self._trace.unknown_fetches[0])
-        return self._trace.refused_fetch
+    def refused_fetch(self) -> Refusal | None:
+        """What a session says to the first hook that fetches what is not in its graph."""
+        refused = hooks.refusal_of(self._trace)
+        if refused is None and self.error is not None and not is_of_fetch(self.error):
+            raise Unavailable(self._why_not_built())
+        if refused is None and self._trace.unknown_fetches:
+            raise Unavailable(self._trace.unknown_fetches[0])
+        return refused
 
     @fact
     def graph(self) -> Any:
