@@ -20,7 +20,7 @@ READY := $(VENV)/.ready-$(TF)
 TF_VERSION := 2.20.0
 
 help:
-	@echo "make flowers   photographs to predictions: the whole job (DATA=folder for your own photographs)"
+	@echo "make flowers   pictures to predictions: the whole job (DATA=folder for your own photographs)"
 	@echo "make test      run the tests"
 	@echo "make check     lint, architecture and the tests that need no TensorFlow, in under two minutes"
 	@echo "make lab       open JupyterLab, with labs and solutions (ARGS=--allow-root hands a flag on to it)"

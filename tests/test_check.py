@@ -19,7 +19,9 @@ from lab_utils.check import (
     hint,
     predict,
     progress,
+    ready,
     runner,
+    setup,
     solution,
     sources,
     todos,
@@ -47,6 +49,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.setattr(progress, "_memory", None)
+    monkeypatch.setattr(progress, "_opened", None)
     monkeypatch.setattr(runner, "right_objects", {})
     monkeypatch.setattr(runner, "hint_counts", {})
     hints, names = ("First.", "Second."), ["twice"]
@@ -426,6 +429,31 @@ def test_progress_notes_when_a_todo_was_first_tried_and_when_it_was_solved(
     assert progress.show(["--hand_in", str(tmp_path / "progress.json")]) == 0
     assert json.loads((tmp_path / "progress.json").read_text()) == noted
     assert "the times of 2 TODOs, and nothing else" in capsys.readouterr().out
+
+
+def test_the_reading_before_the_first_check_is_in_the_minutes(monkeypatch):
+    """On each day that a notebook is opened; the cell that opens it may be run again."""
+    monkeypatch.setattr(setup.scratch, "use_process_folder", lambda: "")  # that of all tests stays
+    monkeypatch.setattr(setup, "style_figures", lambda: None)
+    clock = [0]
+    monkeypatch.setattr(progress.time, "time", lambda: clock[0])
+
+    def at(minute, act, *arguments):
+        clock[0] = 60 * minute
+        act(*arguments)
+
+    at(1, ready)
+    at(5, ready)
+    at(11, check, "99a", lambda x: x)  # ten minutes read
+    at(1001, ready)  # the next day
+    at(1021, check, "99a", lambda x: x)  # the same mistake
+    at(1025, check, "99a", lambda x: 2 * x)
+    at(1027, check, "99b", lambda x: 2 * x)
+    assert progress.times() == {
+        "99a": {"opened": 60, "first": 660, "reopened": 60_060, "solved": 61_500},
+        "99b": {"first": 61_620, "solved": 61_620},
+    }
+    assert progress.minutes(["99a", "99b"], progress.times()) == 10 + 24 + 2
 
 
 def test_a_solution_that_is_shown_after_the_todo_was_right_is_not_counted(monkeypatch):

@@ -67,9 +67,29 @@ def test_the_manifest_tells_what_is_there(data):
     assert sum(evaluation.per_class.values()) == 10
     shards = {shard.file: shard.examples for shard in train.shards + evaluation.shards}
     assert {name: len(records(data.out / name)) for name in contents(data.out)} == shards
-    (data.out / "manifest.json").write_text('{"format": 2}')
-    with pytest.raises(ConversionError, match="format 2"):
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b'"format": 1', b'"format": 2', "format 2"),
+        (b'"bytes": ', b'"bytes": 0.', "examples and bytes of train-.* should be whole numbers"),
+        (
+            b'"examples": 90,\n          "bytes"',
+            b'"examples": "x",\n          "bytes"',
+            "whole numbers",
+        ),
+        (b"{", b"\xff" * 10_000 + b"{", "'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_damaged_manifest_is_one_sentence(data, old, new, says):
+    data.convert(train_shards=1)
+    path = data.out / "manifest.json"
+    assert old in (content := path.read_bytes())
+    path.write_bytes(content.replace(old, new, 1))
+    with pytest.raises(ConversionError, match=rf"\(.*{says}.*\): convert the .* again") as error:
         read_manifest(str(data.out))
+    assert len(str(error.value)) < 250 + len(str(path)), "and no bytes of a binary file"
 
 
 def test_classes_are_mixed_in_and_among_shards(data):

@@ -1,5 +1,6 @@
 """Steps in JAX: what is taken as one, how it is laid on a topology, and what is found in it."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -21,7 +22,13 @@ from lab_utils.dry_run import dry_run  # noqa: E402
 from lab_utils.dry_run.compile import findings as compile_findings  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
 from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
-from lab_utils.dry_run.frontends.jax_calls import examples  # noqa: E402
+from lab_utils.dry_run.frontends.jax_calls import (  # noqa: E402
+    Call,
+    examples,
+    leaf_numbers,
+    trace,
+    traced_leaves,
+)
 from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
 from lab_utils.dry_run.lower.errors import InputUnfit, NotJax  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
@@ -197,6 +204,158 @@ def test_float32_is_a_note_unless_the_step_asks_for_more(precision, monkeypatch,
     assert len(notes) == (precision == "default")
     for note in notes:
         assert note.why.startswith("In the train step, 100% of") and "tf." not in note.fix
+
+
+# Which leaf of a call is which array of the traced step. All leaves have one shape and other values.
+
+
+def weighted(tree):
+    """A number that changes where two leaves change places."""
+    return sum(n * jnp.sum(leaf) for n, leaf in enumerate(jax.tree.leaves(tree), 2))
+
+
+def of_all(state, rows, rate=1.0, **others):
+    return weighted((state, rows, others)) * rate
+
+
+STATE = {"w": 1.0, "q": [2.0, {"deep": 3.0}]}
+ROWS = 5.0
+
+
+class Method:
+    def step(self, state, rows):
+        return weighted((state, rows))
+
+
+NUMBERED = {
+    "nested dicts": (jax.jit(of_all), (STATE, ROWS), {}),
+    "a static float by its place": (jax.jit(of_all, static_argnums=2), (STATE, ROWS, 7.0), {}),
+    "one before the arrays": (jax.jit(of_all, static_argnums=0), (11.0, STATE), {}),
+    "one by its place from the end": (
+        jax.jit(lambda rate, state: weighted(state) * rate, static_argnums=-2),
+        (7.0, STATE),
+        {},
+    ),
+    "one by its name": (jax.jit(of_all, static_argnames="rate"), (STATE, ROWS), {"rate": 7.0}),
+    "one by its name, given by its place": (
+        jax.jit(of_all, static_argnames="rate"),
+        (STATE, ROWS, 7.0),
+        {},
+    ),
+    "more arguments by name": (
+        jax.jit(of_all, static_argnames=("rate", "switch")),
+        (STATE,),
+        {"zeta": 13.0, "rows": 5.0, "switch": 17.0, "alpha": 19.0},
+    ),
+    "donated arguments": (
+        jax.jit(of_all, donate_argnums=0, donate_argnames="rows", static_argnums=2),
+        (STATE, ROWS, 7.0),
+        {},
+    ),
+    "a partial of a jitted function": (
+        functools.partial(jax.jit(of_all, static_argnames="rate"), STATE, rate=7.0),
+        (ROWS,),
+        {},
+    ),
+    "a jitted partial": (jax.jit(functools.partial(of_all, rate=7.0)), (STATE, ROWS), {}),
+    "a method": (jax.jit(Method().step), (STATE, ROWS), {}),
+    "a plain function": (of_all, (STATE, ROWS, 7.0), {}),
+    "a plain function with a switch": (
+        lambda state, switch: weighted(state) if switch == "on" else 0.0,
+        (jax.tree.map(jnp.asarray, STATE), "on"),
+        {},
+    ),
+    "a plain partial": (functools.partial(of_all, STATE), (ROWS,), {}),
+}
+
+
+def assert_numbered(step, args, kwargs):
+    """The jaxpr of the step with the leaves in the order of their numbers computes what the step does."""
+    call = Call.of(step, args, kwargs)
+    traced = trace(call)
+    leaves = traced_leaves(call, traced)
+    values = [leaves[number] for number in range(len(traced.jaxpr.jaxpr.invars))]
+    results = jax.core.eval_jaxpr(traced.jaxpr.jaxpr, traced.jaxpr.consts, *values)
+    np.testing.assert_allclose(results[-1], step(*args, **kwargs), rtol=1e-6)
+    return call, traced
+
+
+@pytest.mark.parametrize("habit", NUMBERED)
+def test_the_arrays_of_a_step_are_numbered_as_jax_traces_them(habit):
+    assert_numbered(*NUMBERED[habit])
+
+
+def test_so_they_are_where_objects_of_nnx_share_variables():
+    nnx = pytest.importorskip("flax.nnx")
+
+    class Pair(nnx.Module):
+        def __init__(self, first, second):
+            self.first, self.second = first, second
+
+    def model(seed):
+        return nnx.Linear(2, 2, rngs=nnx.Rngs(seed))
+
+    @functools.partial(nnx.jit, static_argnames="rate")
+    def step(pair, model, rows, rate=1.0):
+        return (pair.first(rows).sum() + 2 * pair.second(rows).sum() + 3 * model(rows).sum()) * rate
+
+    rows, tied = jnp.arange(2.0), model(1)
+    calls = {
+        "nothing": (Pair(model(1), model(2)), model(3), rows),
+        "two arguments": (Pair(model(1), tied), tied, rows),
+        "two fields": (Pair(tied, tied), model(3), rows),
+        "all": (Pair(tied, tied), tied, rows),
+    }
+    numbered = {}
+    for shared, args in calls.items():
+        call, traced = assert_numbered(step, args, {"rate": 7.0})
+        numbered[shared] = leaf_numbers(call, traced)
+    assert set(numbered["two arguments"]) == {0, 1, 2, 3, 6}, "the first of the leaves counts"
+    alike = Pair(model(1), model(2))
+    alike.second.kernel.value = alike.first.kernel.value  # one array in two variables stays two
+    assert len(leaf_numbers(*assert_numbered(step, (alike, tied, rows), {}))) == 7
+
+
+def test_so_they_are_for_equinox():
+    equinox = pytest.importorskip("equinox")
+
+    @equinox.filter_jit
+    def step(model, rows, scale, *, rate):
+        return weighted((model, rows)) * scale * rate
+
+    model = {"w": jnp.float32(1.0), "name": 7.0, "q": jnp.float32(2.0)}
+    assert_numbered(step, (model, jnp.float32(5.0), 3), {"rate": jnp.float32(4.0)})
+
+
+@pytest.mark.parametrize("static", [{"static_argnums": 3}, {"static_argnames": "rate"}])
+def test_an_array_that_is_donated_twice_is_found_beside_static_and_traced_floats(static):
+    def step(params, averages, rows, rate, momentum):
+        new = params - rate * jax.grad(lambda p: jnp.mean((rows @ p) ** 2))(params)
+        return new, averages + momentum * (new - averages)
+
+    params = jnp.ones([4, 3])
+    jitted = jax.jit(step, donate_argnums=(0, 1), **static)
+    assert found(jitted, (params, params, jnp.ones([8, 4]), 0.1, 0.9)) == ["TPU247"]
+    assert found(jitted, (params, params + 0, jnp.ones([8, 4]), 0.1, 0.9)) == []
+
+
+def test_where_the_arguments_of_a_step_have_no_numbers_the_rule_on_them_is_named():
+    class Own:
+        """What traces as JAX's own functions do, and does not say what it takes."""
+
+        def __init__(self, step):
+            self._step = jax.jit(step)
+            self.trace = self._step.trace
+
+        def __call__(self, *args):
+            return self._step(*args)
+
+    call = jax.tree.map(lambda leaf: jnp.ones(leaf.shape), (PARAMS, *BATCH))
+    report = dry_run(Own(descend), call, "v5e:1x1", stages=["read"], progress=False)
+    assert (
+        "TPU247, of training: it is not known which arguments of the jitted step are static."
+        in report.not_checked
+    )
 
 
 def test_what_is_not_jax():

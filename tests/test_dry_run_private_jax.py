@@ -94,3 +94,14 @@ def test_what_a_jitted_function_within_a_step_asks_for_is_known():
     assert names.computes(traced.jaxpr.jaxpr), f"dce_jaxpr, {HERE}"
     result = traced.jaxpr.jaxpr.outvars[0]
     assert names.maker(traced.jaxpr.jaxpr, result).primitive.name == "sub", HERE
+
+
+def test_the_static_arguments_of_a_jitted_function_are_known():
+    def step(weights, rows, rate, scale=1.0):
+        return weights * rate * scale, rows
+
+    for options in ({"static_argnums": (2, 3)}, {"static_argnums": (2, -1)}):
+        found = names.static_arguments(jax.jit(step, **options), 4)
+        assert {2, 3} <= found, f"PjitInfo.static_argnums, {HERE}"
+    found = names.static_arguments(jax.jit(step, static_argnames="scale"), 3)
+    assert "scale" in found and 2 not in found, f"PjitInfo.static_argnames, {HERE}"

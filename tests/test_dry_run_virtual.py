@@ -296,6 +296,50 @@ def test_a_number_of_cores_in_a_loop_of_ones_own(number, rules):
     assert [each.rule for each in report.findings] == rules
 
 
+def of_share(losses):
+    return tf.nn.compute_average_loss(losses, global_batch_size=64)
+
+
+def of_own_count(losses):
+    """As each core's own mean over the examples that count, of which it has another number."""
+    counts = tf.cast(losses < 1.1, tf.float32)
+    return tf.reduce_sum(losses * counts) / tf.reduce_sum(counts) * (losses.shape[0] / 64)
+
+
+@pytest.mark.parametrize(
+    ("reduce", "penalty", "rules"),
+    [
+        (of_share, lambda term: term, ["TPU403"]),
+        (of_share, tf.nn.scale_regularization_loss, []),
+        (of_own_count, tf.nn.scale_regularization_loss, []),
+    ],
+    ids=["in full", "scaled", "own averages"],
+)
+def test_a_small_penalty_of_each_core_is_told_from_averages_of_their_own_examples(
+    reduce, penalty, rules
+):
+    tf.keras.utils.set_random_seed(1)
+    layer, optimizer = tf.keras.layers.Dense(3), tf.keras.optimizers.SGD(0.1)
+    layer.build([None, 6])
+    optimizer.build(layer.trainable_variables)
+
+    def step(rows, labels):
+        with tf.GradientTape() as tape:
+            loss = reduce(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, layer(rows)))
+            loss += penalty(1e-4 * tf.nn.l2_loss(layer.kernel))  # the term
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        return loss
+
+    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(64, drop_remainder=True)
+    report = dry_run(step, data, stages=["run"], progress=False, cache=False)
+    assert [each.rule for each in report.findings] == rules and report.verdict == "ready"
+    assert all("# the term" in each.place.code for each in report.findings)
+    if reduce is of_own_count:
+        [run] = [each for each in report.stages if each.stage == "run"]
+        assert "its own number of examples" in run.detail
+
+
 # Data with fewer batches than the run has steps.
 
 FEW = tf.data.Dataset.from_tensor_slices((ROWS, ROWS[:, 0])).take(128)

@@ -44,7 +44,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("train_steps: 7.5", ["train_steps", "int", "7.5"]),
         ("use_tpu: 1", ["use_tpu", "True or False", "1"]),
         ("output_dir:", ["output_dir is not set: give --output_dir"]),
-        ("- train_steps", ["run.yaml", "name: value"]),
+        ("- train_steps", ["run.yaml", "name: value", "is a list or a single value"]),
         ("output_dir: gs:///run", ["gs:///run: no user, variable or bucket"]),
         ("learning_rate: 0,05", ["learning_rate", "float", "'0,05'"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),

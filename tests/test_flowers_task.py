@@ -67,6 +67,8 @@ def test_a_finished_run_stays_as_it_is(copy, again, finished_run, capsys):
     assert {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")} == before
     assert [record["step"] for record in history(copy)] == [4, 8]
     assert "Going on from step 8 of 8" in capsys.readouterr().out
+    assert again(copy, "--train_steps=4") == result
+    assert not re.search(r"-\S*step/s", capsys.readouterr().err)
 
 
 def test_a_damaged_last_checkpoint_costs_only_its_steps_and_a_run_can_be_made_longer(

@@ -281,12 +281,14 @@ def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
             (submission("ann", "first.ipynb"), graded(made_up_class.TODOS)),
             (submission("ann", "second.ipynb"), graded([FIRST], remarks=["code cell 3 reaches"])),
             (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
+            (submission("bob", "", lab=None), runs.Graded(None, problem="holds no notebook")),
         ]
     )
-    other, ann = csv.DictReader(io.StringIO(page.as_csv(table)))
+    other, ann, bob = csv.DictReader(io.StringIO(page.as_csv(table)))
     assert (ann["learner"], ann["points"], ann["of"]) == ("ann", str(OF - 1), str(OF))
     assert "".join(ann[id] for id in made_up_class.TODOS) == made_up_class.marks(FIRST)
     assert "first.ipynb: left out" in ann["remarks"] and "code cell 3 reaches" in ann["remarks"]
+    assert bob["status"] == "could not be graded: holds no notebook", "an empty folder has no file"
     assert (
         other["learner"].startswith("'=") and other[FIRST] == "" and "is empty" in other["status"]
     )

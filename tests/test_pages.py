@@ -78,7 +78,8 @@ def test_a_report_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
 def test_pages_can_be_read(tmp_path):
     reports = (dry_run_reports.ready, dry_run_reports.out_of_memory)
     made = {f"report_{make.__name__}": html.page(make()) for make in reports}
-    made |= class_pages() | {n: guide.texts(ROOT)[f"{n}.html"] for n in ("guide", "guide_02")}
+    made |= class_pages()
+    made |= {name.removesuffix(".html"): text for name, text in guide.texts(ROOT).items()}
     with browser.Browser(tmp_path / "profile") as tab:
         for name, text in made.items():
             shown(tab, tmp_path / f"{name}.html", text)

@@ -130,13 +130,15 @@ def port():
 
 WARD = {
     "weight": "is_real",
-    "others": (
-        "a mask of unknown width",
-        "the padding boxes are counted in the loss",
-        "a subclass of dict cannot be params",
-        "the optimizer is wrapped on a CPU too",
-        "the last evaluation examples are left out",
-    ),
+    "others": {
+        "a mask of unknown width": "sequence_mask gets MAX_BOXES, so the mask has a fixed width.",
+        "the padding boxes are counted in the loss": "The mask sets their errors to zero.",
+        "a subclass of dict cannot be params": (
+            "TPUEstimator copies params and adds entries, which a subclass of dict allows."
+        ),
+        "the optimizer is wrapped on a CPU too": "It is wrapped only if params.use_tpu.",
+        "the last evaluation examples are left out": "The last batch is filled up, so every picture is seen.",
+    },
     "healthy": {
         "there = tf.sequence_mask(": "maxlen is given, so the mask has a fixed width.",
         "take(steps * batch_size)": (

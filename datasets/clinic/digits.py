@@ -71,12 +71,18 @@ def port():
 
 
 WARD = {
-    "others": (
-        "dropout stays on when the model is evaluated",
-        "the learning rate has to be a constant on a TPU",
-        "the data are too large to be constants of the graph",
-        "XLA cannot compile this op",
-    ),
+    "others": {
+        "dropout stays on when the model is evaluated": (
+            "Dropout follows `training`, which is True only in training."
+        ),
+        "the learning rate has to be a constant on a TPU": (
+            "A schedule consists of a few ops on the global step, which a TPU supports."
+        ),
+        "the data are too large to be constants of the graph": (
+            "The pictures take 131 kB, and they are constants on the host, not on a core."
+        ),
+        "XLA cannot compile this op": "Dense layers, dropout and Adam consist of ops that XLA compiles.",
+    },
     "healthy": {
         "net = tf.layers.dropout(": "Dropout follows `training`, which is True only in training.",
         "rate = tf.train.exponential_decay(": (

@@ -100,13 +100,21 @@ def port():
 
 WARD = {
     "columns": ("stars", "watch"),
-    "others": (
-        "an embedding is too small for the matrix unit",
-        "regularisation losses are not all-reduced",
-        "a comparison gives booleans, which cannot leave the core",
-        "a closure cannot be a model function",
-        "the optimizer has no TPU version",
-    ),
+    "others": {
+        "an embedding is too small for the matrix unit": (
+            "A lookup in a table is a Gather op, which does not use the matrix unit."
+        ),
+        "regularisation losses are not all-reduced": (
+            "Each core adds the regularisation to its loss, and the gradients of that loss are all-reduced."
+        ),
+        "a comparison gives booleans, which cannot leave the core": (
+            "tf.cast turns them into int32, or the host computes them, in metric_fn."
+        ),
+        "a closure cannot be a model function": "TPUEstimator accepts any function with the right arguments.",
+        "the optimizer has no TPU version": (
+            "CrossShardOptimizer wraps any optimizer of TensorFlow 1, and this one too."
+        ),
+    },
     "healthy": {
         "error + tf.add_n(tf.get_collection": "Each core adds the regularisation to its loss, as it should.",
         "tf.nn.embedding_lookup(": "A lookup is a Gather op, and the memory of each core holds small tables.",

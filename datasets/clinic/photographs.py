@@ -127,13 +127,23 @@ def port():
 
 
 WARD = {
-    "others": (
-        "the gradients are not all-reduced over the cores",
-        "nearest-neighbour ops are missing on a TPU",
-        "label smoothing is applied in evaluation too",
-        "the shape of the batch is not known before the program runs",
-        "the schedule needs a Python number, but gets a tensor",
-    ),
+    "others": {
+        "the gradients are not all-reduced over the cores": (
+            "On a TPU, CrossShardOptimizer wraps the optimizer, and sums them."
+        ),
+        "nearest-neighbour ops are missing on a TPU": (
+            "The program looks for no neighbours: in_top_k compares scores, and runs on the host."
+        ),
+        "label smoothing is applied in evaluation too": (
+            "That is so, but it is a choice, and it has the same effect on a CPU."
+        ),
+        "the shape of the batch is not known before the program runs": (
+            "batch() drops a last batch that is not full."
+        ),
+        "the schedule needs a Python number, but gets a tensor": (
+            "The schedule and the optimizer accept tensors, and the core computes them."
+        ),
+    },
     "healthy": {
         "optimizer = tf.tpu.CrossShardOptimizer(optimizer)": "It wraps the optimizer only on a TPU, as it should.",
         "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape, so a TPU supports it.",

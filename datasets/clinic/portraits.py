@@ -117,13 +117,19 @@ def port():
 
 
 WARD = {
-    "others": (
-        "the two networks share variables by mistake",
-        "tf.argsort is missing on a TPU",
-        "a constant of the graph is too large",
-        "the shape of the batch is not known before the program runs",
-        "labels are missing, and a TPU needs them",
-    ),
+    "others": {
+        "the two networks share variables by mistake": (
+            "They have scopes of their own. Only the two calls of the discriminator share variables, as they should."
+        ),
+        "tf.argsort is missing on a TPU": "TensorFlow turns argsort into TopK, which a TPU supports.",
+        "a constant of the graph is too large": (
+            "The largest constant on a core is the window, with 64 numbers."
+        ),
+        "the shape of the batch is not known before the program runs": (
+            "All three input functions drop a last batch that is not full."
+        ),
+        "labels are missing, and a TPU needs them": "labels may be None, if model_fn does not use them.",
+    },
     "healthy": {
         "order = tf.argsort(": "TensorFlow turns argsort into TopK, which a TPU supports.",
         "reuse=tf.AUTO_REUSE": "Both calls of the discriminator should use the same variables.",

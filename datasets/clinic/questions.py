@@ -132,7 +132,6 @@ def port(dropout=0.1, model_dir=None):
 
 WARD = {
     "weight": "is_real_example",
-    "others": ("softmax of a masked score is not a number", "the table of positions is not trained"),
     "healthy": {"scores += (1.0 - mask": "A large negative number hides the padding, in a fixed shape."},
     "faults": [
         {

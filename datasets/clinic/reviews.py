@@ -102,13 +102,21 @@ def port():
 
 
 WARD = {
-    "others": (
-        "a Python loop cannot be compiled for a TPU",
-        "past the end of a review, the padding changes the result",
-        "the gradients are not all-reduced over the cores",
-        "precision cannot be computed on a TPU",
-        "a generator cannot feed a TPU",
-    ),
+    "others": {
+        "a Python loop cannot be compiled for a TPU": (
+            "The loop runs while the graph is built, which gives 8 copies of the cell with fixed shapes."
+        ),
+        "past the end of a review, the padding changes the result": (
+            "There, tf.where keeps the state of the last word."
+        ),
+        "the gradients are not all-reduced over the cores": (
+            "The optimizer is wrapped on a TPU, and apply_gradients is called on the wrapper."
+        ),
+        "precision cannot be computed on a TPU": "metric_fn runs on the host, which has every op.",
+        "a generator cannot feed a TPU": (
+            "The generator runs on the host. That is slow, but it works if the program runs on the host of the TPU."
+        ),
+    },
     "healthy": {
         "for step in range(": (
             "The loop is unrolled while the graph is built, which gives 8 copies of the cell with fixed shapes."

@@ -1,6 +1,7 @@
 """A learner's progress and predictions, in one JSON file of the user's own, and a table of them.
 
-The file also has the times, in seconds since 1970, at which each TODO was first tried and first right.
+The file also has the times, in seconds since 1970, at which each TODO was first tried and first right, and
+at which the notebook was opened before that: the reading before the first check takes time, too.
 Nothing sends them: --hand_in writes them into another file, which a learner may hand in with a notebook.
 
 The file is progress.json in $XDG_STATE_HOME/tpu-porting-labs, or ~/.local/state/tpu-porting-labs; copied to
@@ -24,6 +25,7 @@ _WAIT = 5  # seconds for another notebook that records at this moment
 _BAR = 12  # characters
 _BREAK = 30  # minutes between two tries, from which on a learner was doing something else
 _memory: dict[str, Any] | None = None  # used where the file cannot be written
+_opened: int | None = None  # when this notebook was opened, until a try notes it
 
 
 def file() -> Path:
@@ -47,15 +49,30 @@ def record(kind: str, todo: str) -> None:
         _change(lambda state: state[kind].append(todo))
 
 
+def note_opening() -> None:
+    """Notes the time at which a notebook was opened, for the next try that `record_try` notes."""
+    global _opened
+    if _opened is None:
+        _opened = round(time.time())
+
+
 def record_try(todo: str, right: bool) -> None:
-    """Notes when a TODO was first tried, and that it was right, with the time of the first time."""
+    """Notes when a TODO was first tried, and that it was right, with the time of the first time.
+
+    The first such try after the notebook was opened also notes that time: as "opened", or as "reopened"
+    where the TODO had been tried before.
+    """
+    global _opened
     known = _load()["times"].get(todo, {})
     if "first" in known and ("solved" in known or not right):
         return
+    opened, _opened = _opened, None
 
     def change(state: dict[str, Any]) -> None:
         now = round(time.time())
         times = state["times"].setdefault(todo, {})
+        if opened is not None:
+            times.setdefault("reopened" if "first" in times else "opened", opened)
         times.setdefault("first", now)
         if right:
             times.setdefault("solved", now)
@@ -65,12 +82,17 @@ def record_try(todo: str, right: bool) -> None:
 
 
 def times() -> dict[str, dict[str, int]]:
-    """When each TODO was first tried ("first") and first right ("solved"), in seconds since 1970."""
+    """When each TODO was first tried ("first") and first right ("solved"), in seconds since 1970.
+
+    "opened" and "reopened" are when its notebook was opened before that, if that was its first try since.
+    """
     return _load()["times"]
 
 
 def minutes(ids: Collection[str], of: Mapping[str, Mapping[str, int]]) -> float:
-    """Minutes from the first try at one of these TODOs to the last one solved, longer breaks left out.
+    """Minutes from opening the notebook of these TODOs to the last one solved, longer breaks left out.
+
+    Where no opening was noted, as in files of earlier editions, they begin with the first try.
 
     Args:
         ids: of the TODOs.
@@ -155,7 +177,7 @@ def table() -> str:
     hours = f"{total // 60} h {total % 60} min"
     lines.append(f"About {hours} left, by the minutes that each lab states.")
     if times():
-        span = "Your minutes count from the first try to the last solution"
+        span = "Your minutes count from opening a lab to its last solution"
         lines.append(f"{span}, without breaks of over {_BREAK} minutes.")
     return "\n".join(lines)
 

@@ -5,6 +5,7 @@ import platform
 import sys
 
 from lab_utils import runtime
+from lab_utils.check import progress
 from lab_utils.common import scratch
 from lab_utils.notebook.look import style_figures
 from lab_utils.runtime import doctor, install
@@ -26,11 +27,12 @@ def ready(*packages: str) -> None:
     Where TensorFlow, Keras 2 beside it or Apache Beam is missing, it is installed first.
 
     From here on the temporary files of the notebook stand in one folder, which goes with the kernel, and
-    figures read in a light and in a dark theme.
+    figures read in a light and in a dark theme. The learner's minutes in the lab begin here.
 
     Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
     doctor` looks at everything.
     """
+    progress.note_opening()
     try:
         scratch.use_process_folder()
     except OSError as error:

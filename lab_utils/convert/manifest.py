@@ -20,6 +20,7 @@ from lab_utils.convert.plan import SplitPlan
 MANIFEST = "manifest.json"
 _FORMAT = 1
 _SHOWN = 30  # classes in the text; the file has all
+_OF_AN_ERROR = 80  # characters; a binary file's holds its bytes
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"
 REJECTS = "rejects.csv"
@@ -117,9 +118,15 @@ def read_manifest(folder: str) -> Manifest:
         for name, split in splits.items():
             if not set(split.per_class) <= set(labels):
                 raise ValueError(f"{name} counts classes that are not in labels")
+            for shard in split.shards:
+                if not type(shard.examples) is type(shard.bytes) is int:
+                    raise TypeError(f"examples and bytes of {shard.file} should be whole numbers")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConversionError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
+        raise ConversionError(
+            f"{path} is damaged, or not a manifest of format {_FORMAT} "
+            f"({printable(str(error)[:_OF_AN_ERROR])}): convert the images again, with --overwrite"
+        ) from None
 
 
 @dataclass

@@ -37,4 +37,4 @@ def bar(step: int, steps: int) -> Iterator[_Bar]:
     file = CellLine() if notebook else sys.stderr
     with tqdm(total=steps, initial=step, file=file, **options) as progress:
         yield _Bar(progress)
-        progress.update(steps - progress.n)
+        progress.update(max(0, steps - progress.n))  # a longer run before this one took more

@@ -92,8 +92,10 @@ def _values(config: Path) -> dict[str, str]:
     """The settings of a YAML file, as flags would give them."""
     try:
         content = yaml.safe_load(config.read_text(encoding="utf-8-sig")) or {}
+        if not isinstance(content, dict):
+            raise ValueError("what it holds is a list or a single value")
         values = {str(name): "" if value is None else str(value) for name, value in content.items()}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ValueError(
             f"{config} holds no `name: value` lines of YAML in UTF-8: {error}"
         ) from None

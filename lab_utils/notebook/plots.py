@@ -89,6 +89,7 @@ def predictions(
         thumbnail.thumbnail((320, 320))
         photograph.imshow(thumbnail)
         photograph.set_axis_off()
+        photograph.set_anchor("NW")  # the tops of a row, and its titles, stand at one height
         title = f"{_short(labels[best], 20)}, {shares[best]:.0%}"
         if truth is not None and truth != best:
             title += f"\nbut is {_short(labels[truth], 18)}"

@@ -62,6 +62,7 @@ def texts(root: Path) -> dict[str, str]:
     ]
     questions = _questions(root)
     values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
+    values["by_level"] = plans.route_by_level(root)
     contents = {"guide.html": pages.render("guide.html", questions=questions, **values)}
     values = {"title": "Before and after", "questions": questions}
     contents["questions.html"] = pages.render("questions.html", **values)

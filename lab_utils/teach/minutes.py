@@ -6,7 +6,8 @@ Minutes are those of reading and of the exercises, rounded up to a multiple of 5
   many words do we read per minute?", Journal of Memory and Language 109, 2019), and one works along here;
 - lines of given code at 20 a minute, an assumption;
 - each exercise by its level, which stands behind its name (`**TODO 10a.** *Easy.*`), or by minutes of its
-  own (`*Hard, 40 minutes.*`), all assumptions;
+  own (`*Hard, 40 minutes.*`), all assumptions. Each exercise of the one-day route has minutes of its own, and
+  most of them are fewer than those of its level: README and the guide say what the levels would give;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a code cell with the tag "folded", which draws or prepares, and is shown folded;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
@@ -44,10 +45,13 @@ def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
     return 5 * math.ceil(sum(sections(source, questions).values()) / 5)
 
 
-def sections(source: nbformat.NotebookNode, questions: int) -> dict[str, float]:
+def sections(
+    source: nbformat.NotebookNode, questions: int, by_level: bool = False
+) -> dict[str, float]:
     """Minutes of each section of a marked notebook, by its heading; its questions belong to the recap.
 
     The opening, before the first heading, is "". A section "Further" takes none, since it may be left out.
+    With `by_level`, each exercise takes the minutes of its level, whatever it states itself.
     """
     taken, heading = {"": 0.0}, ""
     for cell in source.cells:
@@ -59,7 +63,7 @@ def sections(source: nbformat.NotebookNode, questions: int) -> dict[str, float]:
             if part.startswith("## "):
                 heading = part.partition("\n")[0].removeprefix("## ").strip()
                 taken.setdefault(heading, 0.0)
-            taken[heading] += of_text(part)
+            taken[heading] += of_text(part, by_level)
     taken = {name: 0.0 if name.startswith("Further") else each for name, each in taken.items()}
     counted = [name for name, each in taken.items() if each] or [""]
     taken[counted[-1]] += QUESTION * questions
@@ -73,13 +77,17 @@ def of_code(source: str) -> float:
     return lines / CODE_LINES + PREDICTION * source.count("# STARTER: predict(")
 
 
-def of_text(text: str) -> float:
-    """Minutes for a text in Markdown and the exercises that it sets; a TODO's first mention sets it."""
+def of_text(text: str, by_level: bool = False) -> float:
+    """Minutes for a text in Markdown and the exercises that it sets; a TODO's first mention sets it.
+
+    With `by_level`, an exercise takes the minutes of its level, whatever it states itself.
+    """
     text = _STATED.sub("", text)  # what the build writes itself
     text = re.sub(r"\]\([^)]*\)", "]", text)  # addresses are not read
     exercises: dict[str, int] = {}
     for id, level, stated in _EXERCISE.findall(text):
-        exercises.setdefault(id, int(stated) if stated else LEVELS[level or UNMARKED])
+        own = int(stated) if stated and not by_level else LEVELS[level or UNMARKED]
+        exercises.setdefault(id, own)
     return len(text.split()) / WORDS + sum(exercises.values())
 
 

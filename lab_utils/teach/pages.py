@@ -71,6 +71,8 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
         data = result.get("data", {})
         if "image/png" in data:
             pictures.append(look.picture("".join(data["image/png"]).replace("\n", ""), alt))
+        if result["output_type"] == "execute_result" and "text/html" in data:
+            continue  # its text is a repr, such as that of a report; what the cell prints says more
         texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
     if pictures:
         return "".join(pictures)

@@ -102,10 +102,24 @@ def whole(root: Path, lab: int, short: bool = False) -> Part:
 
 
 @cache
+def route_by_level(root: Path) -> int:
+    """Minutes of the one-day route if each of its exercises took the minutes of its level."""
+    labs = ((_source(lab), _questions(root, lab)) for lab in range(minutes.SPINE))
+    return round(sum(sum(minutes.sections(*lab, by_level=True).values()) for lab in labs))
+
+
+def _source(lab: int) -> nbformat.NotebookNode:
+    return nbformat.read(sources.paths()[lab], as_version=4)
+
+
+def _questions(root: Path, lab: int) -> int:
+    return len(quiz.questions(root).get(f"{lab:02d}", ()))
+
+
+@cache
 def section_minutes(root: Path, lab: int) -> dict[str, int]:
     """Whole minutes of a lab's sections, by heading; they add up to the minutes that the lab states."""
-    notebook = nbformat.read(sources.paths()[lab], as_version=4)
-    parts = minutes.sections(notebook, len(quiz.questions(root).get(f"{lab:02d}", ())))
+    parts = minutes.sections(_source(lab), _questions(root, lab))
     share = sources.labs()[lab]["minutes"] / sum(parts.values())
     ends = [round(share * end) for end in itertools.accumulate(parts.values())]
     return {name: end - before for name, end, before in zip(parts, ends, [0, *ends], strict=False)}

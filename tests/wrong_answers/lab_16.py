@@ -2,7 +2,7 @@
 
 import re
 
-from lab_utils.check.clinic.ward import NAMES, ward
+from lab_utils.check.clinic.ward import ward
 from wrong_answers import Mutant, Right, Wrong, edited, rewritten
 
 RATE = "tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)"
@@ -15,46 +15,32 @@ _COLUMN = (
 )
 
 
-def _readings(name: str) -> list:
+def _reasons(name: str) -> list:
     """The same habits for each program."""
-    own, patient = f"{name}_diagnosis", ward(name)
-    part, word = next(iter(patient.fine.items()))
-    line = next(line.strip() for line in patient.sick.splitlines() if part in line)
-    wrong = next(letter for letter, why in patient.choices.items() if why in patient.others)
+    own, patient = f"{name}_reason", ward(name)
+    false = next(letter for letter, why in patient.choices.items() if why in patient.others)
     return [
-        Wrong(f"{own} = {{}}", "0 of 6 faults found"),
-        Wrong(f"{own} = dict(list({own}.items())[:2])", "Not seen yet: 4"),
         Wrong(
-            f"{own} = {{**dict(list({own}.items())[1:]), {wrong!r}: {line!r}}}",
-            f"is correct. {word}",
+            edited(name, (patient.faults[0].wrong, patient.faults[0].right)),
+            "The dry run still finds",
         ),
+        Wrong(f"{own} = ''", f"is fixed. {own} is 6 different letters from A to"),
+        Wrong(f"{own} = {own}[:5]", f"{own} is 6 different letters from A to"),
+        Wrong(f"{own} = {own}[0] + {own}[:5]", f"{own} is 6 different letters from A to"),
+        Wrong(f"{own} = {own}[:5] + 'Z'", f"{own} is 6 different letters from A to"),
+        Wrong(f"{own} = {{18: {own}}}", f"{own} is 6 different letters from A to"),
         Wrong(
-            f"{own} = {{**dict(list({own}.items())[1:]), {wrong!r}: 'import numpy as np'}}",
-            "`import numpy as np` is correct. The reason that you give fits no line of this program.",
+            f"{own} = {false!r} + {own}[1:]",
+            f"The reason is not {false}, {patient.choices[false]}.",
         ),
-        Wrong(
-            f"{own} |= {{next(iter({own})): 'import numpy as np'}}",
-            "`import numpy as np` is correct. The reason that you give fits another line.",
-        ),
-        Wrong(f"{own} = {{**{own}, {wrong!r}: {line!r}}}", "has 6 faults: name at most so many"),
-        Wrong(
-            f"lines = [*{own}.values()]\n{own} = dict(zip({own}, lines[1:] + lines[:1]))",
-            "but not for the reason that you give",
-        ),
-        Wrong(
-            f"{own} = {{**{own}, {wrong!r}: 'return 1 + 1'}}", "is not in the program: copy a line"
-        ),
-        Wrong(f"{own} = {{**{own}, {wrong!r}: 'return'}}", "lines: copy the whole line"),
-        Wrong(f"{own} = {{**{own}, {wrong!r}: 12}}", "copy the line as a text; yours is an int"),
-        Wrong(f"{own} = {{**{own}, 'Z': {line!r}}}", "is not one of the letters A to"),
-        Wrong(f"{own} = list({own}.items())", "is a dict from letters to lines"),
-        Right(f"{own} = {{f' {{key.lower()}} ': f'  {{line}}\\n' for key, line in {own}.items()}}"),
+        Wrong(f"{own} = {own}[::-1]", "but not in the order of your changes, from top to bottom"),
+        Right(f"{own} = ', '.join({own}).lower()"),
     ]
 
 
-ANSWERS = {f"16{letter}": _readings(name) for letter, name in zip("acegik", NAMES, strict=True)}
-ANSWERS |= {
-    "16b": [
+ANSWERS = {
+    "16a": [
+        *_reasons("digits"),
         Wrong(
             rewritten(
                 "digits",
@@ -164,7 +150,8 @@ ANSWERS |= {
         Right(rewritten("digits", ("dataset.shuffle(512)", "dataset.shuffle(1024)"))),
         Right(rewritten("digits", ("def port():", "# all four changes\n\n\ndef port():"))),
     ],
-    "16d": [
+    "16b": [
+        *_reasons("photographs"),
         Wrong(
             rewritten(
                 "photographs",
@@ -211,7 +198,8 @@ ANSWERS |= {
             "examples",
         ),
     ],
-    "16f": [
+    "16c": [
+        *_reasons("reviews"),
         Wrong(
             rewritten(
                 "reviews",
@@ -276,8 +264,17 @@ ANSWERS |= {
             "model_dir of RunConfig was set, and is not any more",
         ),
         Right(rewritten("reviews", ("run/reviews", "run/mine"))),
+        Wrong(
+            rewritten("reviews", ('"keep_prob": 0.8', '"keep_prob": 0.5')),
+            "The rate of dropout is 0.5, and was 0.2.",
+        ),
+        Wrong(
+            rewritten("reviews", (", initializer=tf.zeros_initializer()", "")),
+            "The training of cell/bias starts from other values",
+        ),
     ],
-    "16h": [
+    "16d": [
+        *_reasons("portraits"),
         Mutant(
             "d_optimizer.minimize(d_loss, var_list",
             "d_optimizer.minimize(d_loss, tf.train.get_global_step(), var_list",
@@ -296,8 +293,20 @@ ANSWERS |= {
             "An optimizer's beta1 is 0.9, and was 0.5",
         ),
         Mutant("        g_optimizer = tf.tpu.CrossShardOptimizer(g_optimizer)\n", "", "TPU201"),
+        # Half as fast, where the other optimizer hides it in how far the weights move all together
+        Wrong(
+            rewritten(
+                "portraits",
+                (
+                    "g_optimizer = tf.train.AdamOptimizer(2e-4,",
+                    "g_optimizer = tf.train.AdamOptimizer(1e-4,",
+                ),
+            ),
+            "moves generator/hidden/kernel 0.5 times as far as it should",
+        ),
     ],
-    "16j": [
+    "16e": [
+        *_reasons("boxes"),
         Mutant(
             "tf.metrics.accuracy(number, chosen, weights=is_real)",
             "tf.metrics.accuracy(number, chosen)",
@@ -324,7 +333,8 @@ ANSWERS |= {
             "No weights are updated by Momentum any more: is the optimizer another one?",
         ),
     ],
-    "16l": [
+    "16f": [
+        *_reasons("films"),
         # The column of the network is made a row only where it meets the labels, or they become a column
         Right(
             rewritten(
@@ -391,7 +401,7 @@ ANSWERS |= {
             )
         ),
     ],
-    "16m": [
+    "16g": [
         Right(
             'change, verdict = ("(params):\\n    pictures, labels = load_data(512", "():\\n    pictures, labels = load_data(512"), "Trace"'
         ),

@@ -16,6 +16,7 @@ from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
 from lab_utils.estimator import tpu
 
 
+@functools.lru_cache(maxsize=8)  # learners try the letters on the same program
 @quiet()
 def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
     """What is left to fix in the program `text`.

@@ -31,11 +31,14 @@ from lab_utils.estimator import tf, tpu, v1
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
 _OF_LOSS = 1e-5  # which shows a weight decay of 1e-5 in one of several layers
+_MANY = 64  # weights, from which on the spread of random ones is compared
 _MIXED = 0.02  # of all examples, from which on an input counts as shuffled
-_STEPS, _FASTER = (10, 5000), 1.5  # global steps of a schedule; where another pace is another rate
+_STEPS, _FASTER = (10, 4900), 1.5  # global steps of a schedule; where another pace is another rate
 _STEEP, _CLIPPED = 100, 3  # times as large a variable; where another pace is another clipping
 _KEPT = 5  # checkpoints, by a Saver that is told no number
-_NEW, _APPLY = "the new value of", "ResourceApply"
+_NEW = "the new value of"
+_APPLY, _DROP = "ResourceApply", "GreaterEqual"  # ops that update variables, and that of dropout
+_RATES = (" lr", " alpha")  # learning rates, as those ops call them
 _SPEED = {
     "prefetch": "Prefetch",
     "a map that works on several at a time": "Parallel|MapAndBatch",
@@ -80,10 +83,11 @@ class Port:
 class Model:
     """One mode of the model on some batches.
 
-    `changes` are the variables that a training step changes; `paces` is how far it moves all the weights,
-    by global step; `steep` is the same where one variable, by its name, makes the gradients large; `settings`
-    are what training is told beside the model, by its name in a message; `decays` are the numbers of its
-    optimizers but for the learning rate, such as beta1.
+    `changes` are the variables that a training step changes; `paces` is how far it moves each of the
+    weights, by global step; `steep` is how far it moves all of them where one variable, by its name, makes
+    the gradients large; `settings` are what training is told beside the model, by its name in a message;
+    `constants` are the numbers of its optimizers but for the learning rate, such as beta1, and the rates of
+    dropout; `starts` are the values from which weights are trained.
     """
 
     numbers: dict[str, np.ndarray]
@@ -91,10 +95,11 @@ class Model:
     changes: frozenset[str]
     random: bool
     summaries: int
-    paces: dict[int, float] = field(default_factory=dict)
+    paces: dict[int, dict[str, float]] = field(default_factory=dict)
     steep: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    decays: frozenset[tuple[str, str, float]] = frozenset()
+    constants: frozenset[tuple[str, str, float]] = frozenset()
+    starts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -250,11 +255,14 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         paces = {step: _pace(model, before, step, batches[0]) for step in _STEPS}
         for name in model.trained:
             large = {**before, name: before[name] * _STEEP}
-            steep[name] = _pace(model, large, _STEPS[0], batches[0])
+            steep[name] = _all(_pace(model, large, _STEPS[0], batches[0]))
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     told = _settings(port, spec) if mode == "train" else {}
-    trained, decays = frozenset(model.trained), _decays(model.graph)
-    return Model(numbers, trained, changes, random, summaries, paces, steep, told, decays)
+    trained, constants = frozenset(model.trained), _constants(model.graph)
+    starts = {name: start[name] for name in model.trained}
+    return Model(
+        numbers, trained, changes, random, summaries, paces, steep, told, constants, starts
+    )
 
 
 def _settings(port: Port, spec: Any) -> dict[str, Any]:
@@ -280,24 +288,42 @@ def _settings(port: Port, spec: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _decays(graph: tf.Graph) -> frozenset[tuple[str, str, float]]:
-    """Of each kind of op that updates variables: its name, that of an argument, and its value, rounded."""
+def _constants(graph: tf.Graph) -> frozenset[tuple[str, str, float]]:
+    """The numbers that training keeps: the op that takes each, what it is, and its value, rounded."""
     found = set()
     for op in graph.get_operations():
+        numbers = {}
         if op.type.startswith(_APPLY):
-            for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=True):
-                value = None if tensor.shape.rank else tf.get_static_value(tensor)
-                if value is not None and argument.name not in ("lr", "alpha"):
-                    found.add((op.type, argument.name, round(float(value), 9)))
+            arguments = zip(op.op_def.input_arg, op.inputs, strict=True)
+            numbers = {f"An optimizer's {argument.name}": tensor for argument, tensor in arguments}
+        elif op.type == _DROP and _is_noise(op.inputs[0].op):
+            numbers = {"The rate of dropout": op.inputs[1]}
+        for name, tensor in numbers.items():
+            value = None if tensor.shape.rank else tf.get_static_value(tensor)
+            if value is not None and not name.endswith(_RATES):
+                found.add((op.type, name, round(float(value), 9)))
     return frozenset(found)
 
 
-def _pace(model: ModelGraph, start: dict[str, np.ndarray], step: int, batch: tuple) -> float:
-    """How far one training step at global step `step` moves the weights from `start`, all together."""
+def _is_noise(op: tf.Operation) -> bool:
+    """Whether an op gives random numbers that no weights have a share in."""
+    types = {each.type for each in ancestors([op])}
+    return any(map(is_random, types)) and not any("Variable" in each for each in types)
+
+
+def _pace(
+    model: ModelGraph, start: dict[str, np.ndarray], step: int, batch: tuple
+) -> dict[str, float]:
+    """How far one training step at global step `step` moves each of the weights from `start`."""
     model.write({**start, "global_step": np.int64(step)})
     model.run(model.spec.train_op, batch)
     after = model.read()
-    return float(np.sqrt(sum(np.sum((after[n] - start[n]) ** 2) for n in model.trained)))
+    return {name: float(np.linalg.norm(after[name] - start[name])) for name in model.trained}
+
+
+def _all(paces: dict[str, float]) -> float:
+    """How far the weights move all together."""
+    return float(np.linalg.norm(list(paces.values())))
 
 
 def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
@@ -430,14 +456,8 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
     )
     expect(model.summaries >= healthy.summaries, why)
-    kinds, before = ({kind for kind, *_ in each.decays} for each in (model, healthy))
-    gone = sorted(kind.removeprefix(_APPLY) for kind in before - kinds)
-    why = f"No weights are updated by {' and '.join(gone)} any more: is the optimizer another one?"
-    expect(not gone, why)
-    for kind, name, value in sorted(model.decays - healthy.decays):
-        before = [v for k, n, v in healthy.decays if (k, n) == (kind, name)]
-        why = f"An optimizer's {name} is {value:g}, and was {before[0]:g}." if before else ""
-        expect(not before, why)
+    _expect_starts(model, healthy)
+    _expect_constants(model, healthy)
     weights = [name for name in healthy.numbers if name.startswith(_NEW)]
     _expect_numbers(model, healthy, what, [name for name in healthy.numbers if name not in weights])
     if (
@@ -445,6 +465,29 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
     ):  # else where the rest is right: other noise moves the weights differently
         _expect_pace(model, healthy)
     _expect_numbers(model, healthy, what, weights)
+
+
+def _expect_starts(model: Model, healthy: Model) -> None:
+    """Raises `Wrong` where weights start from another number, or from random ones of another size."""
+    for name, before in healthy.starts.items():
+        start = model.starts[name]
+        same_number = np.ptp(start) == np.ptp(before) == 0 and start.flat[0] == before.flat[0]
+        sizes = [np.std(each) for each in (start, before)]
+        both_random = min(sizes) > 0 and (before.size < _MANY or max(sizes) < _FASTER * min(sizes))
+        why = f"The training of {name} starts from other values: is the initializer another one?"
+        expect(bool(same_number or both_random), why)
+
+
+def _expect_constants(model: Model, healthy: Model) -> None:
+    """Raises `Wrong` where an optimizer is another one, or one of its numbers or a rate of dropout is."""
+    kinds, before = ({kind for kind, *_ in each.constants} for each in (model, healthy))
+    gone = sorted(k.removeprefix(_APPLY) for k in before - kinds if k.startswith(_APPLY))
+    why = f"No weights are updated by {' and '.join(gone)} any more: is the optimizer another one?"
+    expect(not gone, why)
+    for kind, name, value in sorted(model.constants - healthy.constants):
+        before = [v for k, n, v in healthy.constants if (k, n) == (kind, name)]
+        why = f"{name} is {value:g}, and was {before[0]:g}." if before else ""
+        expect(not before, why)
 
 
 def _expect_settings(model: Model, healthy: Model, same_size: bool) -> None:
@@ -470,11 +513,15 @@ def _flatten(model: Model, columns: Sequence[str]) -> None:
 
 
 def _expect_pace(model: Model, healthy: Model) -> None:
-    for step, pace in healthy.paces.items():
-        times = model.paces[step] / pace if pace else 1.0
-        why = f"A training step at global step {step} moves the weights {times:.2g} times as far"
-        why += " as it should: is the learning rate another one, or its schedule?"
-        expect(1 / _FASTER < times < _FASTER, why)
+    for step, paces in healthy.paces.items():
+        pairs = {"the weights": (_all(model.paces[step]), _all(paces))}
+        if not healthy.random:  # else other noise moves a variable up to three times as far
+            pairs |= {name: (model.paces[step][name], pace) for name, pace in paces.items()}
+        for name, (pace, before) in pairs.items():
+            times = pace / before if before else 1.0
+            why = f"A training step at global step {step} moves {name} {times:.2g} times as far"
+            why += " as it should: is the learning rate another one, or its schedule?"
+            expect(1 / _FASTER < times < _FASTER, why)
 
 
 def _expect_clipping(model: Model, healthy: Model) -> None:
@@ -483,7 +530,7 @@ def _expect_clipping(model: Model, healthy: Model) -> None:
         times = model.steep[name] / pace if pace else 1.0
         why = f"Where {name} is {_STEEP} times as large, and gradients are large, a training step moves the"
         why += f" weights {times:.2g} times as far as it should: was the clipping of gradients changed?"
-        large = max(model.steep[name], pace) > _FASTER * healthy.paces[_STEPS[0]]
+        large = max(model.steep[name], pace) > _FASTER * _all(healthy.paces[_STEPS[0]])
         expect(not large or 1 / _CLIPPED < times < _CLIPPED, why)
 
 

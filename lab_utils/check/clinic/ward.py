@@ -4,7 +4,7 @@ import ast
 import difflib
 import functools
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils import datasets
@@ -34,19 +34,19 @@ class Fault:
     silent: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # dicts have no hash
 class Ward:
     """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break.
 
-    `others` are sentences among the choices that name no fault, each with what speaks against it or "".
+    `others` are sentences among the choices that name no fault, each with what speaks against it.
     `columns` are predictions that the sick program gives as [B, 1], which a cure may leave so.
     """
 
     name: str
     healthy: str
     faults: tuple[Fault, ...]
-    others: dict[str, str]
     fine: dict[str, str]
+    others: dict[str, str] = field(default_factory=dict)
     weight: str = ""
     columns: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -94,20 +94,35 @@ class Ward:
             before = [n for n in range(start, end) if _code(sick)[n]]
             after = [n for n in range(first, last) if _code(edited)[n]]
             if tag != "equal" and (before or after):
-                changes.append(Change([n + 1 for n in before], [n + 1 for n in after], first + 1))
+                beside = before or [start - 1, start]  # of lines that came in between
+                near = {n + 1 for n in beside}
+                changes.append(
+                    Change([n + 1 for n in before], [n + 1 for n in after], first + 1, near)
+                )
         return changes
+
+    def places(self, text: str) -> dict[Fault, list[int]]:
+        """Which of a learner's changes, numbered from 0, stand where a fault may be seen."""
+        changes = self.changes(text)
+        seen = {fault: self.lines(fault) for fault in self.faults}
+        return {
+            fault: [n for n, change in enumerate(changes) if lines & change.near]
+            for fault, lines in seen.items()
+        }
 
 
 @dataclass(frozen=True)
 class Change:
     """Lines of the sick program that a learner took out, and those in their place, each numbered from 1.
 
-    `at` is the line of the learner's file at which they stood, also where no other ones came in.
+    `at` is the line of the learner's file at which they stood, also where no other ones came in; `near` are
+    the lines of the sick program themselves, or those beside the gap that others came into.
     """
 
     sick: list[int]
     edited: list[int]
     at: int
+    near: set[int]
 
 
 @functools.cache
@@ -123,8 +138,6 @@ def ward(name: str) -> Ward:
     healthy, _, chart = path.read_text(encoding="utf-8").partition("\nWARD = ")
     fields: dict[str, Any] = ast.literal_eval(chart)
     faults = tuple(Fault(**fault) for fault in fields.pop("faults"))
-    others = fields.pop("others")
-    fields["others"] = others if isinstance(others, dict) else dict.fromkeys(others, "")
     return Ward(name, healthy.rstrip("\n") + "\n", faults, fine=fields.pop("healthy"), **fields)
 
 

@@ -1,11 +1,11 @@
-"""Lab 16, the clinic: for each program a diagnosis without the dry run, then the fixed program; a fault of one's own."""
+"""Lab 16, the clinic: each program after its fix, with the reasons; a fault of one's own."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from lab_utils.check.clinic.examine import examine
 from lab_utils.check.clinic.ward import ward
-from lab_utils.check.labs.treatment import enter_fixing, enter_reading, expect_healthy, read_program
+from lab_utils.check.labs.treatment import enter_program, expect_healthy, read_program
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, several
@@ -19,7 +19,7 @@ _HINTS = {
     "films": "Write the shapes of stars and labels next to the line that subtracts them.",
 }
 _LAST = {
-    "digits": "One fault is a missing line, and one is a missing argument: name the line where it belongs.",
+    "digits": "One fault is a missing line, and one is a missing argument.",
     "photographs": "Look for something in evaluation that belongs to training, and for ops that nothing runs.",
     "reviews": "Three of the faults are each a single word or line that a TPU cannot use. Look for one that writes to a terminal, one that looks something up in a table, and one that an older version of TensorFlow needed.",
     "portraits": "NumPy's numbers have 64 bits unless they are cast. This happens twice here, at different places.",
@@ -31,18 +31,12 @@ _FIXING = (
     "The message names the rule. `python -m lab_utils.dry_run --rules` shows its page, with wrong and right code.",
 )
 
-for _number, _name in enumerate(_HINTS):
-    enter_reading(
-        f"16{'acegik'[_number]}",
+for _letter, _name in zip("abcdef", _HINTS, strict=True):
+    enter_program(
+        f"16{_letter}",
         _name,
-        (_HINTS[_name], f"A run on a CPU proves nothing here. {_LAST[_name]}"),
-        "The diagnosis names each fault at its line, with its effect on a TPU.",
-    )
-    enter_fixing(
-        f"16{'bdfhjl'[_number]}",
-        _name,
-        _FIXING,
-        "Each fault is fixed at its own line, and nothing else is removed.",
+        (_HINTS[_name], f"A run on a CPU proves nothing here. {_LAST[_name]}", *_FIXING),
+        "Each fault is fixed at its own line, for the reason of that letter, and nothing else is removed.",
     )
 
 _NO_DIFFERENCE = (
@@ -53,7 +47,7 @@ _STAGES = {"1": "trace", "2": "read", "4": "run"}  # by the first digit of a rul
 
 
 @todo(
-    "16m",
+    "16g",
     hints=(
         "Which faults of this lab raise an error while TPUEstimator builds its graphs, and which show only in a graph?",
         "The stage run compares eight cores with one. Which change does nothing on one core?",
@@ -71,7 +65,7 @@ def own_fault(program: Any, change: Sequence[str], verdict: str) -> str:
             expect_healthy(patient, text)
     except Wrong as error:
         raise Wrong(
-            f"Fix digits.py first (TODO 16b): else nobody can tell the faults apart.\n{error}"
+            f"Fix digits.py first (TODO 16a): else nobody can tell the faults apart.\n{error}"
         ) from None
     texts = several(change, 2) and all(isinstance(part, str) for part in change)
     expect(texts, f"change is a pair of texts, (old, new); yours is {a(change)}.")

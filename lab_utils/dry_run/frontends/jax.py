@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from lab_utils.dry_run.facts import jaxpr as read_jaxpr
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.jax import JaxFacts
 from lab_utils.dry_run.frontends import jax_calls, jax_cores
+from lab_utils.dry_run.frontends.jax_calls import Call
 from lab_utils.dry_run.frontends.jax_runs import Step
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import (
@@ -45,6 +46,7 @@ from lab_utils.dry_run.program import (
     Split,
 )
 from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
@@ -85,12 +87,10 @@ class JaxWorkload(Workload):
             with suppress(RuntimeError):  # JAX has started with the devices that it has
                 jax.config.update("jax_num_cpu_devices", chips.cores(topology))
         self.recorded = data if isinstance(data, Step) else None
-        self.calls = (
-            [(partial(step, **kwargs) if kwargs else step, args) for args, kwargs in data.calls]
-            if self.recorded
-            else [(step, call) for call in jax_calls.examples(step, data)]
+        calls = (
+            data.calls if self.recorded else [(args,) for args in jax_calls.examples(step, data)]
         )
-        self.calls = jax_calls.without_refs(self.calls)
+        self.calls = jax_calls.without_refs([Call.of(step, *call) for call in calls])
         self.where = self.recorded.where if self.recorded else place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
@@ -107,21 +107,23 @@ class JaxWorkload(Workload):
         Raises:
             CannotLower: it cannot be traced.
         """
-        return [self._traced(*call) for call in self.calls]
+        return [self._traced(call) for call in self.calls]
 
     @cached_property
     def _seen(self) -> tuple[dict[int, int] | None, set[int]]:
         """What two calls of the program show, by numbers of arrays: which come back, and which are new.
 
-        None, and none, where a program made no two calls. Where the step changes objects in place, None
-        stands for what comes back.
+        None, and none, where a program made no two calls, or where its arrays have no numbers. Where the step
+        changes objects in place, None stands for what comes back.
         """
         jaxpr, recorded = self.traces[0].jaxpr.jaxpr, self.recorded
         is_known = recorded and (len(recorded.calls) > 1 or recorded.pairs)
         if not is_known:
             return None, set()
-        leaves = jax.tree.leaves(recorded.calls[0])
-        numbers = jax_calls.leaf_numbers(leaves, jaxpr.invars) or {}
+        try:
+            numbers = jax_calls.leaf_numbers(self.calls[0], self.traces[0])
+        except Unavailable:
+            return None, set()
         new = {numbers[n] for n in recorded.new if n in numbers}
         if len(recorded.given) != len(jaxpr.outvars):
             return None, new
@@ -163,10 +165,10 @@ class JaxWorkload(Workload):
         """Of matmuls, as jax.default_matmul_precision has it where the step is called."""
         return self.recorded.precision if self.recorded else jax.config.jax_default_matmul_precision
 
-    def _traced(self, step: Callable, call: tuple) -> Any:
+    def _traced(self, call: Call) -> Any:
         try:
             with jax.default_matmul_precision(self._precision):
-                traced = jax_calls.trace(step, call)
+                traced = jax_calls.trace(call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
             if self.is_pmap and jax.device_count() < cores:
@@ -183,7 +185,7 @@ class JaxWorkload(Workload):
             error, made_at = leaked
             raise NotJax(error, made_at or self.where, self._leak)
         if not _jax.computes(traced.jaxpr.jaxpr):
-            if jax_calls.loses_updates(step, call):
+            if jax_calls.loses_updates(call):
                 raise NothingKept(NOTHING_COMPUTED, where=self.where)
             raise InputUnfit(NOTHING_COMPUTED)
         return traced
@@ -220,20 +222,17 @@ class JaxWorkload(Workload):
         """Of each call what is a constant of its program; None for what JAX jitted, whose cache tells."""
         if hasattr(self.inner, "trace"):
             return None
-        return [jax_calls.statics(*call) for call in self.calls]
+        return [jax_calls.statics(call) for call in self.calls]
 
     @property
     def copies(self) -> set[int]:
         """The numbers of the arguments that the cores hold alike, each in an array of its own."""
-        _, arguments = self._first_call()
-        jaxpr = self.traces[0].jaxpr.jaxpr
-        return jax_cores.copies(arguments, jaxpr, self.state, is_pmap=self.is_pmap)
+        return jax_cores.copies(self.calls[0], self.traces[0], self.state, is_pmap=self.is_pmap)
 
     @property
     def given(self) -> dict[int, Any]:
         """The arrays of the first call by the numbers of those that JAX traces."""
-        _, arguments = self._first_call()
-        leaves = jax_calls.traced_leaves(arguments, self.traces[0].jaxpr.jaxpr)
+        leaves = jax_calls.traced_leaves(self.calls[0], self.traces[0])
         return {n: leaf for n, leaf in leaves.items() if isinstance(leaf, jax.Array)}
 
     @property
@@ -244,7 +243,7 @@ class JaxWorkload(Workload):
     @property
     def loses_updates(self) -> bool:
         """Whether jax.jit hands the step a copy of what it changes."""
-        return jax_calls.loses_updates(*self.calls[0])
+        return jax_calls.loses_updates(self.calls[0])
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
@@ -296,30 +295,23 @@ class JaxWorkload(Workload):
         shapes = [variables[number].aval.shape for number in self.batch]
         return math.prod(max(shapes, key=math.prod, default=())[: 2 if self.is_pmap else 1])
 
-    def _first_call(self) -> tuple[partial, tuple[tuple, dict[str, Any]]]:
-        """The step, and the arguments of its first call by position and by name."""
-        step, call = self.calls[0]
-        step = step if isinstance(step, partial) else partial(step)
-        return step, (call, step.keywords)
-
     def comparison(self, share: int) -> Comparison:
         """The step for virtual cores of this machine, with a part 1/`share` of its batch.
 
         Raises:
             Incomparable: it cannot be run here.
         """
-        step, whole = self._first_call()
-        traced = self.traces[0]
-        leaves = jax_calls.traced_leaves(whole, traced.jaxpr.jaxpr)
-        shardings = {n: getattr(leaf, "sharding", None) for n, leaf in leaves.items()}
-        roles = jax_cores.Roles(self.state, self.batch, {} if self.is_pmap else shardings)
-
-        def trace(_: Any, arguments: tuple) -> Any:
-            args, kwargs = arguments
-            return jax_calls.trace(partial(step.func, *step.args, **kwargs), args)
-
+        call, traced = self.calls[0], self.traces[0]
+        shardings = {}
+        if not self.is_pmap:
+            with suppress(
+                Unavailable
+            ):  # without numbers the step is not comparable, which is said there
+                leaves = jax_calls.traced_leaves(call, traced)
+                shardings = {n: getattr(leaf, "sharding", None) for n, leaf in leaves.items()}
+        roles = jax_cores.Roles(self.state, self.batch, shardings)
         comparison = jax_cores.comparison(
-            step, whole, traced, trace, roles, is_pmap=self.is_pmap, share=share
+            call, traced, jax_calls.trace, roles, is_pmap=self.is_pmap, share=share
         )
         return replace(comparison, is_loop=bool(self.recorded and self.recorded.is_loop))
 

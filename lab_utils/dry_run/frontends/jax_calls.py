@@ -6,22 +6,58 @@ filter_jit, jax.pmap, or a function of their own around one of these. Flax and E
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial, wraps
-from itertools import combinations, islice, repeat
-from typing import Any
+from itertools import islice, repeat
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from lab_utils.dry_run.facts import jaxpr as read_jaxpr
 from lab_utils.dry_run.private import jax as _jax
+from lab_utils.dry_run.unavailable import Unavailable
 
 FEW = 8  # examples of a stream, to see whether shapes change
-_NUMBERS = (bool, int, float, complex)
 # What a function raises that reads the value of what JAX traces.
 TRACING_ERRORS = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+
+
+class Call(NamedTuple):
+    """A call of a step.
+
+    Attributes:
+        function: what is traced: what JAX, NNX or Equinox jitted, without the partials and methods around it;
+            any other callable as it is.
+        args, kwargs: its arguments by position and by name. What a partial binds is among those of a jitted
+            function, and of any other callable a constant.
+    """
+
+    function: Callable
+    args: tuple
+    kwargs: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, step: Callable, args: tuple, kwargs: Mapping[str, Any] = MappingProxyType({})
+    ) -> "Call":
+        """The call of a step with these arguments."""
+        inner, bound, keywords = unbound(step)
+        if hasattr(inner, "trace") or hasattr(inner, "donate_first"):
+            return cls(inner, (*bound, *args), {**keywords, **kwargs})
+        return cls(partial(step, **kwargs) if kwargs else step, args, {})
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The leaves of all arguments, those by name last."""
+        return jax.tree.leaves((self.args, self.kwargs))
+
+    def with_leaves(self, leaves: list[Any]) -> "Call":
+        """The same call with others in their place."""
+        structure = jax.tree.structure((self.args, self.kwargs))
+        return Call(self.function, *jax.tree.unflatten(structure, leaves))
 
 
 def examples(step: Callable, data: Any) -> list[tuple]:
@@ -51,7 +87,7 @@ def examples(step: Callable, data: Any) -> list[tuple]:
     return calls
 
 
-def trace(step: Callable, call: tuple) -> Any:
+def trace(call: Call) -> Any:
     """The jax.stages.Traced of one call.
 
     What JAX or NNX jitted is traced by its own means. Any other callable is jitted here, with the donation
@@ -60,85 +96,84 @@ def trace(step: Callable, call: tuple) -> Any:
     Raises:
         Exception: whatever the step raises.
     """
-    inner, bound, keywords = unbound(step)
-    if hasattr(inner, "trace"):
-        traced = inner.trace(*bound, *call, **keywords)
+    function, args, kwargs = call
+    if hasattr(function, "trace"):
+        traced = function.trace(*args, **kwargs)
         return getattr(traced, "traced", traced)  # NNX keeps JAX's own in its own
-    if hasattr(inner, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
-        whole = (*bound, *call)
-        donated = [n for n in range(len(whole)) if (inner.donate_rest if n else inner.donate_first)]
-        function, arrays = _arrays_alone(partial(inspect.unwrap(inner), **keywords), whole)
-        return jax.jit(function, donate_argnums=donated).trace(*arrays)
+    if hasattr(function, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
+        donated = [
+            n for n in range(len(args)) if (function.donate_rest if n else function.donate_first)
+        ]
+        of_arrays, arrays = _arrays_alone(partial(inspect.unwrap(function), **kwargs), args)
+        return jax.jit(of_arrays, donate_argnums=donated).trace(*arrays)
     try:
-        return _as_inner_asks(step, call)
+        return _as_inner_asks(function, args)
     except Exception:
         # What is not an array may be a size, a switch or a function: it then is a constant.
-        if all(map(is_array, jax.tree.leaves(call))):
+        if all(map(is_array, jax.tree.leaves(args))):
             raise
-        return _as_inner_asks(*_arrays_alone(step, call))
+        return _as_inner_asks(*_arrays_alone(function, args))
 
 
-def without_refs(calls: list[tuple[Callable, tuple]]) -> list[tuple[Callable, tuple]]:
+def without_refs(calls: list[Call]) -> list[Call]:
     """Calls of a step that changes arguments of type jax.Ref in place, as calls of one that returns them.
 
     The new function returns its arguments, with None in place of all but jax.Ref, and the step's results.
     """
-    step, first = calls[0]
-    if not any(map(_jax.is_ref, jax.tree.leaves([call for _, call in calls]))):
+    first = calls[0]
+    if not any(map(_jax.is_ref, jax.tree.leaves([call.args for call in calls]))):
         return calls
-    refs = [_jax.is_ref(leaf) for leaf in jax.tree.leaves(first)]
+    refs = [_jax.is_ref(leaf) for leaf in jax.tree.leaves(first.args)]
 
     def changed(*arguments: Any) -> Any:
         leaves, structure = jax.tree.flatten(arguments)
         pairs = zip(leaves, refs, strict=True)
         given = [jax.new_ref(leaf) if is_ref else leaf for leaf, is_ref in pairs]
-        results = step(*structure.unflatten(given))
+        results = first.function(*structure.unflatten(given), **first.kwargs)
         new = [each[...] if is_ref else None for each, is_ref in zip(given, refs, strict=True)]
         return structure.unflatten(new), results
 
-    held = [n for n, each in enumerate(first) if jax.tree.leaves(each) and _of_refs_only(each)]
+    held = [n for n, each in enumerate(first.args) if jax.tree.leaves(each) and _of_refs_only(each)]
     function = jax.jit(changed, donate_argnums=held)
 
     def values(leaf: Any) -> Any:
         return leaf[...] if _jax.is_ref(leaf) else leaf
 
-    return [(function, jax.tree.map(values, call)) for _, call in calls]
+    return [Call(function, jax.tree.map(values, call.args), {}) for call in calls]
 
 
 def _of_refs_only(tree: Any) -> bool:
     return all(map(_jax.is_ref, jax.tree.leaves(tree)))
 
 
-def statics(step: Callable, call: tuple) -> list[Any]:
+def statics(call: Call) -> list[Any]:
     """What a call gives that is a constant of its compiled program: what is not an array for Equinox or pmap.
 
     What jax.pmap takes as an array it would not take as a constant.
     """
-    inner, bound, keywords = unbound(step)
-    others = [leaf for leaf in jax.tree.leaves((bound, call, keywords)) if not is_array(leaf)]
+    inner, bound, keywords = unbound(call.function)
+    others = [leaf for leaf in jax.tree.leaves((bound, *call[1:], keywords)) if not is_array(leaf)]
     if hasattr(inner, "donate_first"):
         return others
     if not others or not is_pmap(inner):
         return []
     try:
-        _as_inner_asks(step, call)
+        _as_inner_asks(call.function, call.args)
     except Exception:
         return others
     return []
 
 
-def loses_updates(step: Callable, call: tuple) -> bool:
+def loses_updates(call: Call) -> bool:
     """Whether jax.jit takes an optimizer of Flax NNX: it hands the step a copy, as nnx.jit does not.
 
     What the step changes in it is lost, where it does not return it.
     """
     nnx = sys.modules.get("flax.nnx")
-    inner, bound, keywords = unbound(step)
-    if not nnx or not hasattr(inner, "trace") or hasattr(inner, "jitted_fn"):
+    if not nnx or not hasattr(call.function, "trace") or hasattr(call.function, "jitted_fn"):
         return False
-    return any(
-        isinstance(argument, nnx.Optimizer) for argument in (*bound, *call, *keywords.values())
-    )
+    arguments = (*call.args, *call.kwargs.values())
+    return any(isinstance(argument, nnx.Optimizer) for argument in arguments)
 
 
 def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
@@ -147,7 +182,7 @@ def computes_gradients(function: Callable, args: tuple, kwargs: dict[str, Any]) 
     Raises:
         Exception: whatever the function raises while JAX traces it.
     """
-    traced = trace(partial(function, **kwargs) if kwargs else function, args)
+    traced = trace(Call.of(function, args, kwargs))
     return any(map(_jax.is_of_gradient, _jax.equations(traced.jaxpr.jaxpr)))
 
 
@@ -233,43 +268,57 @@ def _zeros(shape: Any) -> Any:
     return jax.numpy.zeros(shape.shape, shape.dtype)
 
 
-def leaf_numbers(leaves: list[Any], variables: list[Any]) -> dict[int, int] | None:
-    """By the number of a call's leaf that of the array that JAX traces; None where it is not known.
+def leaf_numbers(call: Call, traced: Any) -> dict[int, int]:
+    """By the number of a call's leaf that of the array that JAX traces of it; constants have none.
 
-    `variables` are what a jaxpr takes: all leaves, or those that are arrays, or arrays and numbers of some of
-    Python's types, where the others are constants. Flax NNX hands over once what two arguments share, as a
-    model and its optimizer do: the first of the leaves counts.
+    Raises:
+        Unavailable: what was traced is not what the call's function says that it takes.
     """
-    firsts = {id(leaf): n for n, leaf in reversed(list(enumerate(leaves))) if is_array(leaf)}
-    shared = [n for n, leaf in enumerate(leaves) if is_array(leaf) and firsts[id(leaf)] != n]
-    types = sorted({type(leaf) for leaf in leaves if isinstance(leaf, _NUMBERS)}, key=str)
-    some = [set(each) for size in range(len(types) + 1) for each in combinations(types, size)]
-    for left_out in ([], shared):
-        for traced in (None, *some):
-            numbers = [
-                n
-                for n, leaf in enumerate(leaves)
-                if n not in left_out and (traced is None or is_array(leaf) or type(leaf) in traced)
-            ]
-            if len(numbers) == len(variables) and all(
-                _may_be(leaves[n], variable.aval)
-                for n, variable in zip(numbers, variables, strict=True)
-            ):
-                return {leaf: number for number, leaf in enumerate(numbers)}
-    return None
+    leaves, variables = call.leaves, traced.jaxpr.jaxpr.invars
+    if hasattr(call.function, "trace"):
+        taken = list(_not_static(call))
+    else:
+        # As `trace` traces it: with all its leaves or, where these are more, with the arrays.
+        given = range(len(jax.tree.leaves(call.args)))
+        arrays = [n for n in given if is_array(leaves[n])]
+        taken = arrays if len(arrays) == len(variables) else list(given)
+    shapes = [np.shape(leaves[n]) for n in taken]
+    if shapes != [variable.aval.shape for variable in variables]:
+        raise Unavailable("JAX does not say which of the call's arguments are the step's arrays")
+    return {leaf: number for number, leaf in enumerate(taken)}
 
 
-def _may_be(leaf: Any, aval: Any) -> bool:
-    """Whether JAX traces `leaf` as an array of that shape, and a number as one of its kind."""
-    is_kind = not isinstance(leaf, _NUMBERS) or np.asarray(leaf).dtype.kind == aval.dtype.kind
-    return is_kind and np.shape(leaf) == aval.shape
+def _not_static(call: Call) -> Iterator[int]:
+    """The numbers of the leaves that what JAX or NNX jitted does not take as constants.
+
+    Flax NNX hands over once what two arguments share, as a model and its optimizer do: the first counts.
+    """
+    is_nnx = hasattr(call.function, "jitted_fn")
+    kind = sys.modules["flax.nnx"].Variable if is_nnx else ()
+    static = _jax.static_arguments(
+        getattr(call.function, "jitted_fn", call.function), len(call.args)
+    )
+    seen: set[int] = set()
+    number = 0
+    arguments = [*enumerate(call.args), *sorted(call.kwargs.items())]
+    for name, argument in arguments:
+        for part in jax.tree.leaves(argument, is_leaf=lambda part: isinstance(part, kind)):
+            size = len(jax.tree.leaves(part))
+            if name not in static and id(part) not in seen:
+                yield from range(number, number + size)
+            if isinstance(part, kind):
+                seen.add(id(part))
+            number += size
 
 
-def traced_leaves(call: Any, jaxpr: Any) -> dict[int, Any]:
-    """By the number of an array that JAX traces, the leaf of the call; {} where it is not known."""
-    leaves = jax.tree.leaves(call)
-    numbers = leaf_numbers(leaves, jaxpr.invars) or {}
-    return {number: leaves[leaf] for leaf, number in numbers.items()}
+def traced_leaves(call: Call, traced: Any) -> dict[int, Any]:
+    """By the number of an array that JAX traces, the leaf of the call.
+
+    Raises:
+        Unavailable: as leaf_numbers.
+    """
+    leaves = call.leaves
+    return {number: leaves[leaf] for leaf, number in leaf_numbers(call, traced).items()}
 
 
 def is_pmap(function: Callable) -> bool:

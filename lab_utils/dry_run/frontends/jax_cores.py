@@ -14,12 +14,13 @@ import numpy as np
 
 from lab_utils.common.source import place
 from lab_utils.dry_run.facts import mapped
-from lab_utils.dry_run.frontends.jax_calls import leaf_numbers, traced_leaves
+from lab_utils.dry_run.frontends.jax_calls import Call, leaf_numbers, traced_leaves
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.program import Comparison, Exported, Slot
+from lab_utils.dry_run.unavailable import Unavailable
 
-Call = tuple[Callable, tuple]  # a step, and its positional arguments
+Trace = Callable[[Call], Any]
 
 
 class Incomparable(CannotLower):
@@ -39,9 +40,8 @@ class Roles:
 
 
 def comparison(
-    step: Callable, call: tuple, traced: Any, trace: Callable[[Callable, tuple], Any], roles: Roles, *,
-    is_pmap: bool, share: int,
-) -> Comparison:  # fmt: skip
+    call: Call, traced: Any, trace: Trace, roles: Roles, *, is_pmap: bool, share: int
+) -> Comparison:
     """The step to run, with a part 1/`share` of its batch; `trace` traces a call.
 
     Raises:
@@ -50,22 +50,22 @@ def comparison(
     if any(map(_jax.prints, _jax.equations(traced.jaxpr.jaxpr))):
         real = trace
 
-        def trace(step: Callable, call: tuple) -> Any:
+        def trace(call: Call) -> Any:
             with _jax.printing_left_out():
-                return real(step, call)
+                return real(call)
 
-        traced = trace(step, call)
+        traced = trace(call)
     jaxpr = traced.jaxpr.jaxpr
     splits = mapped.specs(jaxpr)
-    leaves, numbers = _leaves(call, jaxpr)
+    leaves, numbers = call.leaves, _numbers(call, traced)
     examples, axis = _axis_of_examples(jaxpr, roles, is_pmap), 1 if is_pmap else 0
     feeds = [
         n for n in numbers.values() if _has_examples(jaxpr.invars[n].aval, n, roles, examples, axis)
     ]
     if share > 1:
         leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
-        again = jax.tree.unflatten(jax.tree.structure(call), leaves)
-        traced = _retraced(trace, step, again, "the smaller batch that this machine can compute")
+        again = call.with_leaves(leaves)
+        traced = _retraced(trace, again, "the smaller batch that this machine can compute")
         if len(traced.jaxpr.jaxpr.invars) != len(numbers):  # as an optimizer that holds the model
             raise Incomparable(
                 "its whole batch would take more memory than this machine can spare, and the dry "
@@ -91,22 +91,22 @@ def comparison(
             shapes = list(leaves)
             for leaf, number in numbers.items():
                 shapes[leaf] = jax.ShapeDtypeStruct(whole[number].shape, whole[number].dtype)
-            again = jax.tree.unflatten(jax.tree.structure(call), shapes)
+            again = call.with_leaves(shapes)
             purpose = "the examples of all cores on one, which its updates would be compared with"
-            one = _exported(_retraced(trace, step, again, purpose), whole)
+            one = _exported(_retraced(trace, again, purpose), whole)
         else:
             bare = [
                 jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if n in numbers else leaf
                 for n, leaf in enumerate(leaves)
             ]
             with _jax.on_one_device():
-                again = trace(step, jax.tree.unflatten(jax.tree.structure(call), bare))
+                again = trace(call.with_leaves(bare))
                 one = _exported(again, values)
     return Comparison(
         many=many,
         one=one,
         slots=_slots(
-            traced, roles, copies(call, jaxpr, roles.state, is_pmap=is_pmap), is_pmap=is_pmap
+            traced, roles, copies(call, traced, roles.state, is_pmap=is_pmap), is_pmap=is_pmap
         ),
         losses=_losses(traced, roles, devices),
         is_mapped=is_pmap,
@@ -116,32 +116,34 @@ def comparison(
     )
 
 
-def _retraced(
-    trace: Callable[[Callable, tuple], Any], step: Callable, call: tuple, purpose: str
-) -> Any:
+def _retraced(trace: Trace, call: Call, purpose: str) -> Any:
     """The step for a batch of another size.
 
     Raises:
         Incomparable: it does not take one, as where each core has one example, without an axis of examples.
     """
     try:
-        return trace(step, call)
+        return trace(call)
     except Exception as error:  # whatever the step raises for arrays of other shapes
         where = place(error).position
         raise Incomparable(f"the step does not take, at {where}, {purpose}") from error
 
 
-def copies(call: tuple, jaxpr: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
+def copies(call: Call, traced: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
     """The numbers of the arguments of a step that the cores hold alike, each in an array of its own.
 
     These are the state, but for random keys of which each core has its own; and what
     flax.jax_utils.replicate and its like made, as a learning rate or the weights of classes: its rows are the
     same. Of shapes, one number a core counts as such.
+
+    Raises:
+        Unavailable: as jax_calls.leaf_numbers.
     """
     if not is_pmap:
         return set()
-    keys = {n for n, variable in enumerate(jaxpr.invars) if _jax.holds_key(variable.aval, 1)}
-    leaves = traced_leaves(call, jaxpr)
+    variables = traced.jaxpr.jaxpr.invars
+    keys = {n for n, variable in enumerate(variables) if _jax.holds_key(variable.aval, 1)}
+    leaves = traced_leaves(call, traced)
     alike = {n for n, leaf in leaves.items() if _rows_are_alike(leaf, is_key=n in keys)}
     return alike | {n for n, _ in state if n not in keys}
 
@@ -156,12 +158,11 @@ def _rows_are_alike(value: Any, *, is_key: bool) -> bool:
     return rows.ndim == 1 or is_key or not _is_constant(rows)
 
 
-def _leaves(call: tuple, jaxpr: Any) -> tuple[list[Any], dict[int, int]]:
-    leaves = jax.tree.leaves(call)
-    numbers = leaf_numbers(leaves, jaxpr.invars)
-    if numbers is None:
-        raise Incomparable("the dry run could not tell which of its arguments are arrays")
-    return leaves, numbers
+def _numbers(call: Call, traced: Any) -> dict[int, int]:
+    try:
+        return leaf_numbers(call, traced)
+    except Unavailable as why:
+        raise Incomparable(str(why)) from why
 
 
 def _axis_of_examples(jaxpr: Any, roles: Roles, is_pmap: bool) -> int:

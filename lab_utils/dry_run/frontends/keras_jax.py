@@ -25,6 +25,7 @@ from lab_utils.dry_run.frontends import jax_cores
 from lab_utils.dry_run.frontends import keras_jax_effects as effects
 from lab_utils.dry_run.frontends import keras_lines as lines
 from lab_utils.dry_run.frontends.jax import JaxWorkload
+from lab_utils.dry_run.frontends.jax_calls import Call
 from lab_utils.dry_run.frontends.keras_jax_data import FitData
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, IndivisibleAxis, InputUnfit, NotJax
@@ -107,11 +108,6 @@ class KerasJaxWorkload(JaxWorkload):
         outputs = None if self.distribution is None else (None, shardings)
         return jax.jit(train_step, donate_argnums=0, out_shardings=outputs)
 
-    @property
-    def step(self) -> Any:
-        """What is traced."""
-        return self.inner
-
     @cached_property
     def variables(self) -> tuple[list[Any], ...]:
         """The variables of the step in the order of Keras: trained, others, the optimizer's, metrics'.
@@ -156,10 +152,10 @@ class KerasJaxWorkload(JaxWorkload):
         return getattr(layout, "backend_layout", layout)
 
     @cached_property
-    def calls(self) -> list[tuple]:
+    def calls(self) -> list[Call]:
         """The step with the arguments of the first calls, as shapes."""
         batches = map(self._abstract, self.data.first)
-        return [(self.step, (self._shapes, batch)) for batch in batches]
+        return [Call(self.inner, (self._shapes, batch), {}) for batch in batches]
 
     @cached_property
     def state(self) -> list[tuple[int, int]]:
@@ -180,18 +176,19 @@ class KerasJaxWorkload(JaxWorkload):
         """
         whole = [variable for part in self.variables for variable in part]
         values = {n: np.asarray(v.value) for n, v in zip(self._names, whole, strict=True)}
-        arguments = jax.tree.leaves(self.calls[0][1])
+        arguments = self.calls[0].leaves
         shardings = {number: each.sharding for number, each in enumerate(arguments)}
         roles = jax_cores.Roles(self.state, self.batch, shardings)
 
-        def trace(step: Any, call: tuple) -> Any:
+        def trace(call: Call) -> Any:
+            _, batch = call.args
             with self._as_in_fit():
-                return self._traced(step, (self._shapes, self._abstract(call[1])))
+                return self._traced(Call(self.inner, (self._shapes, self._abstract(batch)), {}))
 
-        call = values, self.data.first[0]
+        call = Call(self.inner, (values, self.data.first[0]), {})
         with self._as_in_fit():
             return jax_cores.comparison(
-                self.step, call, self.traces[0], trace, roles, is_pmap=False, share=share
+                call, self.traces[0], trace, roles, is_pmap=False, share=share
             )
 
     def _abstract(self, batch: Any) -> Any:
@@ -229,7 +226,7 @@ class KerasJaxWorkload(JaxWorkload):
         variables = [variable for part in self.variables for variable in part]
         kept = _keras.without_values(variables if self.data.is_pipeline else [])
         with self._as_in_fit(), kept, effects.noted() as self.effects:
-            return [self._traced(*call) for call in calls]
+            return [self._traced(call) for call in calls]
 
     def _check_layouts(self) -> None:
         """Raises NotJax, at the layer's line, where a variable cannot be split as its layout says."""

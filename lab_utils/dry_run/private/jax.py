@@ -21,6 +21,7 @@ from jax.experimental import topologies
 from jaxlib import _jax
 
 from lab_utils.common.source import Place, place_of_stack
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.runtime import chips
 
 _CALLBACKS = ("callback", "debug_print")
@@ -116,6 +117,19 @@ def names(jaxpr: Any) -> list[str]:
 def donated(traced: Any) -> tuple[bool, ...]:
     """Whether the step may take the memory of each of its arrays."""
     return traced._params["donated_invars"]
+
+
+def static_arguments(function: Any, positional: int) -> set[int | str]:
+    """The arguments that a jitted function takes as constants: of so many, by position, and by name.
+
+    Raises:
+        Unavailable: it is not one that JAX made, or of a JAX that was not tried.
+    """
+    info = getattr(function, "_jit_info", None)
+    if info is None:
+        raise Unavailable("it is not known which arguments of the jitted step are static")
+    places = {n % positional for n in info.static_argnums if -positional <= n < positional}
+    return places | set(info.static_argnames)
 
 
 def arguments(traced: Any, lowered: Any) -> list[Argument]:

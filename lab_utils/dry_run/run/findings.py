@@ -1,9 +1,10 @@
 """What a run on virtual cores shows: of its batches, its losses and its variables (rules TPU4xx)."""
 
+import functools
 import hashlib
+import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,17 +14,20 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Finding, Mode, Numerics
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.run.verdicts import (
+    LEAST_RATIO,
+    LEAST_TERM,
+    OWN_AVERAGE,
+    SAME_LOSS,
+    SAME_VARIABLE,
+    Ran,
+    depends_on_cores,
+    is_a_term,
+    least_ratio,
+    no_change,
+    not_finite,
+)
 from lab_utils.dry_run.wording import some
-
-# Relative to the larger value. Summation in another order gives 1e-6 or so.
-SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
-# Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
-OWN_AVERAGE = 0.2
-# With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
-ROUGHLY = 1.6
-# What slots hold after the first step: averaged gradients, clipped or not, make it about as large as one
-# core's; summed ones of N cores sqrt(N) to N times as large.
-SUM_RATIO = 1.6
 
 # What becomes of variables that differ between the cores by right.
 _SAVED = {
@@ -47,6 +51,7 @@ class VirtualRun:
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run. Only of the first step, where cores take statistics of their own examples.
         notes: what was seen and is not a fault.
+        doubt: what may explain that the losses of many cores and of one are a little apart.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
         numerics: the same steps as a TPU's matrix unit computes them, where that was asked for.
@@ -57,6 +62,7 @@ class VirtualRun:
     one_core_losses: list[float] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubt: str = ""
     not_compared: list[str] = field(default_factory=list)
     cached: bool = False
     numerics: Numerics | None = None
@@ -88,41 +94,18 @@ def _constant(array: np.ndarray) -> bool:
 
 
 def look_at_losses(program: Program, result: VirtualRun) -> None:
-    """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
-    step = _lost_at(result.losses)
-    if step < math.inf:
-        if not any(earlier.rule == "TPU405" for earlier in result.findings):
-            losses = result.losses[int(step) - 1]
-            loss = next(loss for loss in losses if not math.isfinite(loss))
-            where = program.origin.loss or program.where
-            result.findings.append(finding("TPU402", where, loss=loss, step=int(step)))
-        return
-    if not result.one_core_losses:
-        return
+    """TPU403 where one core finds another loss."""
     one = result.one_core_losses
-    many = [sum(losses) / len(losses) for losses in result.losses]
-    total = [sum(losses) for losses in result.losses]
-    if program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0]):
-        many = total
-    for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
-        if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
-            continue
-        if program.batch_statistics:
-            if number == 1 and max(abs(a), abs(b)) > program.cores / ROUGHLY * min(abs(a), abs(b)):
-                result.findings.append(_other_loss(program, number, a, b))
-            return
-        # From the second step on the trained variables count: a gradient that is `cores` times too
-        # large shows in how far the loss has moved.
-        change = max(abs(a - many[0]), abs(b - one[0]))
-        most = OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change)
-        if program.joined_statistics or abs(a - b) > most:
-            result.findings.append(_other_loss(program, number, a, b))
-            return
-        result.notes.append(
-            f"At step {number}, the mean loss of the cores is {a:.6g}, and that of one core is {b:.6g}. "
-            "Such a difference can arise if each core averages over its own number of examples."
-        )
+    if not one or not all(map(math.isfinite, itertools.chain(*result.losses))):
         return
+    many = means_of(program, result.losses, one)
+    for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
+        if not math.isclose(a, b, rel_tol=SAME_LOSS):
+            # From the second step on the trained variables count: a gradient that is `cores` times too
+            # large shows in how far the loss has moved.
+            scale = max(abs(a), abs(b)) if number == 1 else max(abs(a - many[0]), abs(b - one[0]))
+            _judge(program, number, (a, b), scale, result)
+            return
     off = abs(many[0] - one[0]) / max(abs(many[0]), abs(one[0]), 1e-30)
     if program.joined_statistics and off > SAME_VARIABLE:
         result.not_compared.append(
@@ -131,13 +114,62 @@ def look_at_losses(program: Program, result: VirtualRun) -> None:
         )
 
 
-def _lost_at(losses: list[list[float]]) -> float:
-    """The first step (from 1) at which a core's loss is not finite; infinity if there is none."""
-    steps = (step for step, values in enumerate(losses, 1) if not all(map(math.isfinite, values)))
-    return next(steps, math.inf)
+def means_of(program: Program, losses: list[list[float]], one: list[float]) -> list[float]:
+    """The mean loss of the cores at each step, or their sum where that may be and is nearer to one core's."""
+    many = [sum(values) / len(values) for values in losses]
+    total = [sum(values) for values in losses]
+    is_sum = program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0])
+    return total if is_sum else many
 
 
-def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
+def _judge(
+    program: Program, number: int, losses: tuple[float, float], scale: float, result: VirtualRun
+) -> None:
+    """What it says that the losses of many cores and of one are apart at a step, beside their size there."""
+    many, one = losses
+    if program.batch_statistics:
+        small, large = sorted(map(abs, losses))
+        if number == 1 and large > program.cores / LEAST_RATIO * small:
+            result.findings.append(_other_loss(program, number, many, one))
+    elif program.joined_statistics or abs(many - one) > OWN_AVERAGE * scale:
+        result.findings.append(_other_loss(program, number, many, one))
+    else:
+        result.doubt = (
+            f"At step {number}, the mean loss of the cores is {many:.6g}, and that of one core is {one:.6g}. "
+            "Such a difference can arise if each core averages over its own number of examples."
+        )
+
+
+def may_hold_a_term(program: Program, result: VirtualRun) -> bool:
+    """Whether the losses of the first step are apart, and so little that no rule has told it yet."""
+    if not result.one_core_losses or any(earlier.rule == "TPU403" for earlier in result.findings):
+        return False
+    is_rough = program.batch_statistics or any(
+        {"bf16", "f16"}.intersection(matmul.dtypes) for matmul in program.matmuls
+    )
+    return not is_rough and not math.isclose(*_first_losses(program, result), rel_tol=LEAST_TERM)
+
+
+def look_at_term(program: Program, others: list[VirtualRun], result: VirtualRun) -> None:
+    """TPU403, as a note, where `is_a_term`, if all cores have the same examples in `others`.
+
+    A number of the program may have been divided by that of the cores before, which makes it right.
+    """
+    losses = [_first_losses(program, run) for run in (result, *others)]
+    if is_a_term(losses):
+        result.findings.append(_other_loss(program, 1, *losses[0], note=True))
+        result.doubt = ""
+
+
+def _first_losses(program: Program, result: VirtualRun) -> tuple[float, float]:
+    """The losses of many cores and of one at the first step."""
+    one = result.one_core_losses[:1]
+    return means_of(program, result.losses[:1], one)[0], one[0]
+
+
+def _other_loss(
+    program: Program, step: int, many: float, one: float, *, note: bool = False
+) -> Finding:
     where, origin = program.place_of_sum, program.origin
     first = "shares" if program.api is Api.STRATEGY else "loss"
     case = program.api if step > 1 else first
@@ -147,16 +179,8 @@ def _other_loss(program: Program, step: int, many: float, one: float) -> Finding
         variable = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
     return depends_on_cores(
-        where or program.where, step, "the mean loss over the cores", (many, one), case
+        where or program.where, step, "the mean loss over the cores", (many, one), case, note=note
     )
-
-
-def depends_on_cores(
-    where: Place, step: int, what: str, values: Sequence[float], case: str
-) -> Finding:
-    """TPU403: `values` are what many cores and one core find of `what`."""
-    many, one = (f"{value:.6g}" for value in values)
-    return finding("TPU403", where, step=step, what=what, many=many, one=one, case=case)
 
 
 def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -> None:
@@ -184,8 +208,9 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
     if not slots:
         return
     norm, name = max(slots)  # small ones may hold rounding errors
-    ratio = math.sqrt(program.cores) if program.batch_statistics else 0  # between a mean and a sum
-    if many[name]["norm"] > max(ratio, SUM_RATIO) * norm:
+    # Averaged gradients, clipped or not, make it about as large as one core's; summed ones of N cores sqrt(N)
+    # to N times as large.
+    if many[name]["norm"] > least_ratio(program.cores, bool(program.batch_statistics)) * norm:
         where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
         values, at = (many[name]["norm"], norm), where or program.where
@@ -193,8 +218,10 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
 
 
 def look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
-    """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
-    result.findings += _not_finite(program, steps, result.losses)
+    """TPU401, TPU402, TPU405 and TPU408, from what the child says of losses and variables of each step."""
+    where = program.origin.loss or program.where
+    ran = [Ran(step["losses"], _not_finite(step["variables"])) for step in steps]
+    result.findings += not_finite(ran, where, functools.partial(_place_of_write, program))
     trainable = {array.name for array in program.inputs if array.trainable}
     differing = _differing(steps)
     others = sorted(name for name in differing if not _is_trained(name, trainable))
@@ -230,27 +257,8 @@ def look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtua
         result.findings.append(no_change(program.where, len(steps), program.api, trained))
 
 
-def no_change(where: Place, steps: int, api: Api, trained: Iterable[tuple[str, str]]) -> Finding:
-    """TPU408, where no trained variable changes, of which these are names and types.
-
-    Where one of them has as few digits as bfloat16, a small update is lost.
-    """
-    lost = next((name for name, dtype in trained if dtype == "bfloat16"), "")
-    facts = {"case": "bfloat16", "name": lost} if lost else {"case": api}
-    return finding("TPU408", where, steps=steps, **facts)
-
-
-def _not_finite(
-    program: Program, steps: list[dict[str, Any]], losses: list[list[float]]
-) -> list[Finding]:
-    """TPU405 for the first such variable; what a lost loss does to the variables is not told beside it."""
-    lost_step = _lost_at(losses)
-    for number, step in enumerate(steps, 1):
-        for name, entry in step["variables"].items():
-            if number < lost_step and not entry.get("finite", True):
-                where = _place_of_write(program, name)
-                return [finding("TPU405", where, variable=name, step=number)]
-    return []
+def _not_finite(variables: dict[str, Any]) -> list[str]:
+    return [name for name, entry in variables.items() if not entry.get("finite", True)]
 
 
 def _differing(steps: list[dict[str, Any]]) -> list[str]:

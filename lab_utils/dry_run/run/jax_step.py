@@ -13,17 +13,18 @@ from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom
 from lab_utils.dry_run.program import Api, Comparison, Program, Slot
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run import jax_numerics
-from lab_utils.dry_run.run.findings import depends_on_cores, no_change
 from lab_utils.dry_run.run.jax_numerics import Rounding
+from lab_utils.dry_run.run.verdicts import (
+    Ran,
+    depends_on_cores,
+    least_ratio,
+    no_change,
+    not_finite,
+)
 from lab_utils.dry_run.run.virtual import npz
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.unavailable import Unavailable
-
-# Random numbers and statistics of each core's own examples make an update about as large as one core's;
-# sums in place of means make it `cores` times as large, or as small.
-LEAST_RATIO = 1.6
 
 
 def carry_out(session: Session, program: Program, comparison: Comparison) -> str:
@@ -41,7 +42,7 @@ def carry_out(session: Session, program: Program, comparison: Comparison) -> str
     runs = answer["runs"]
     many = runs[0]
     if comparison.has_values:
-        lost = _not_finite(program, many)
+        lost = not_finite(map(_ran, many), program.where, lambda name: program.where)
         session.add(lost or _unchanged(program, comparison, many, steps))
         session.result.figures += _loss_figures(many)
     if len(runs) > 1:
@@ -111,17 +112,9 @@ def _loss_figures(steps: list[dict[str, Any]]) -> list[Figure]:
     ]
 
 
-def _not_finite(program: Program, steps: list[dict[str, Any]]) -> list[Finding]:
-    """TPU402 for the first loss that is not finite, else TPU405 for the first array of the state."""
-    for number, step in enumerate(steps, 1):
-        for values in step["losses"].values():
-            lost = [value for value in values if not math.isfinite(value)]
-            if lost:
-                return [finding("TPU402", program.where, loss=lost[0], step=number)]
-        for name, entry in step["state"].items():
-            if not entry["finite"]:
-                return [finding("TPU405", program.where, variable=name, step=number)]
-    return []
+def _ran(step: dict[str, Any]) -> Ran:
+    lost = [name for name, entry in step["state"].items() if not entry["finite"]]
+    return Ran([value for values in step["losses"].values() for value in values], lost)
 
 
 def _unchanged(
@@ -153,7 +146,7 @@ def _compared(
 ) -> list[Finding]:
     """TPU403 where an update is about as many times too large, or too small, as there are cores."""
     cores = comparison.many.cores
-    limit = max(math.sqrt(cores), LEAST_RATIO)
+    limit = least_ratio(cores, roughly=True)
     rows = []
     for slot in comparison.slots:
         if slot.differs or not slot.is_trained:  # TPU245 and TPU246 say it

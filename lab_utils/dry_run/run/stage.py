@@ -96,7 +96,7 @@ def _told(session: Session, ran: VirtualRun, plan: Plan) -> str:
         ran.notes.append(numerics.tell(session, ran.numerics))
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
     summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
-    return " ".join([summary, *ran.notes])
+    return " ".join(filter(None, [summary, *ran.notes, ran.doubt]))
 
 
 def _comparison(session: Session, program: Program) -> Comparison:

@@ -67,9 +67,13 @@ def running(
     with executing(programs) as wait:
 
         def finish(progress: Progress | None) -> VirtualRun:
+            say = progress or (lambda what: None)
             _result(program, result, lambda: wait(progress), on_tpu=on_tpu)
+            if findings.may_hold_a_term(program, result):
+                say("running a step with the same examples on all cores")
+                _look_at_term(program, one_core, batches[0], result)
             if result.numerics:
-                found, say = result.numerics, progress or (lambda what: None)
+                found = result.numerics
                 result.findings += look_at_rounding(
                     program, batches, found, numerics.ORDER, say, result.not_compared
                 )
@@ -87,6 +91,24 @@ def _beside(
     if program.batch_statistics:  # only the first step can be compared, and that roughly
         return [(one_core if program.may_add_up else _loss_only(one_core), whole[:1])]
     return [(one_core, whole)]
+
+
+def _look_at_term(program: Program, one_core: Program, batch: Batch, result: VirtualRun) -> None:
+    """Runs the first step again for the shares of two cores, each of which all cores get."""
+    shares = [[array[[core] * program.cores] for array in batch] for core in (0, 1)]
+    whole = _joined_batches(program, one_core, shares, VirtualRun())
+    steps = [pair for many, one in zip(shares, whole, strict=True) for pair in
+             ((program, [many]), (one_core, [one]))]  # fmt: skip
+    try:
+        with executing(steps) as wait:
+            losses = [run["steps"][0]["losses"] for run in wait(None)[0]["runs"]]
+    except (NoRoom, ChildFailed):
+        return
+    others = [
+        VirtualRun(losses=[many], one_core_losses=one)
+        for many, one in zip(losses[::2], losses[1::2], strict=True)
+    ]
+    findings.look_at_term(program, others, result)
 
 
 def look_at_rounding(

@@ -82,7 +82,7 @@ def _grade_all(
         with one_at_a_time:
             results[number] = result
             _write(options.output, page.as_csv(table()))
-            bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
+            bar.write(f"{submission.learner}, {submission.say(points + result.status)}")
 
     # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
     with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(options.jobs) as pool:
@@ -114,7 +114,7 @@ def _minutes(submitted: Sequence[Submission]) -> list[str]:
         for lab, each in submission.minutes.items():
             minutes[lab].append(each)
     return [
-        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from the first check to the last TODO solved "
+        f"lab {lab:02d}: {statistics.median(each):.0f} minutes from opening it to the last TODO solved "
         f"(median of {len(each)}, without long breaks); the lab states {sources.labs()[lab]['minutes']}"
         for lab, each in sorted(minutes.items())
     ]

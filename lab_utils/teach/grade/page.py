@@ -42,12 +42,12 @@ def rows(graded: Sequence[tuple[Submission, Graded]]) -> list[Row]:
     for submission, result in sorted(graded, key=lambda pair: -pair[1].points):
         row = table.setdefault(submission.learner, Row(submission.learner))
         if result.lab in row.labs:
-            row.remarks.append(f"{submission.name}: left out, another has as many points or more")
+            row.remarks.append(submission.say("left out, another has as many points or more"))
             continue
         if result.lab is not None:
             row.labs[result.lab] = result
-        row.statuses.append(f"{submission.name}: {result.status}")
-        row.remarks.extend(f"{submission.name}: {r}" for r in submission.remarks + result.remarks)
+        row.statuses.append(submission.say(result.status))
+        row.remarks.extend(map(submission.say, submission.remarks + result.remarks))
     return sorted(table.values(), key=lambda row: row.learner.casefold())
 
 

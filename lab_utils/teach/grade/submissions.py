@@ -85,6 +85,10 @@ class Submission:
         """The file's name."""
         return self.parts[-1]
 
+    def say(self, text: str) -> str:
+        """`text` behind the file's name; a folder in which there is nothing has none."""
+        return f"{self.name}: {text}" if self.name else text
+
     @property
     def work(self) -> frozenset[str]:
         """What somebody has written into it; empty for a notebook as it was handed out, and for none."""
@@ -294,7 +298,7 @@ def writes(source: str, todo: str) -> bool:
 
 
 def _minutes(data: bytes) -> dict[int, float]:
-    """Minutes from the first try to the last solution, of each lab in which all TODOs are solved.
+    """Minutes from opening a lab to its last solution, of each lab in which all TODOs are solved.
 
     A longer break does not count: the learner was doing something else.
 
