@@ -8,7 +8,7 @@ def findings_of(workload, cores=8):
     """Its findings; raises CannotLower where its step cannot be built."""
     findings = []
     for facts in workload.facts(workload.trace(cores), cores):
-        findings += apply_rules(facts, Stage.READ)[0]
+        findings += apply_rules(facts, Stage.READ).findings
         if facts.refused:
             raise facts.refused
     return findings

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from dry_run_models import run_program
 from reading import findings_of
-from rules.judging import jobs  # noqa: F401
+from rules import Port, wrong_calls
+from rules.judging import jobs, report_of  # noqa: F401
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.facts.pipeline import LastBatch, rest_of_dataset
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.rules.inputs import no_fixed_size
 from lab_utils.dry_run.workload import Observed
 from lab_utils.estimator import tf
@@ -139,3 +141,18 @@ def test_arrays_without_a_batch_size_make_as_many_batches_as_an_epoch_has_steps(
 def test_a_second_compilation_is_foretold_only_where_a_shorter_batch_can_come(examples, last):
     [found] = no_fixed_size(LastBatch(64, False, lambda: examples, NOWHERE))
     assert (last in found.why) if last else ("once more" not in found.why), found.why
+
+
+def test_batches_that_nobody_can_count_leave_the_steps_of_an_epoch_unjudged():
+    """3 batches of 16 rows are left of 100 that fit asks for, and only reading them would tell."""
+
+    def main():
+        with wrong_calls._strategy().scope():
+            model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[8])])
+            model.compile("sgd", "mse")
+        rows = wrong_calls._rows(96).filter(lambda row, label: label > 0.5)
+        model.fit(rows.batch(16, drop_remainder=True), steps_per_epoch=100)
+
+    report = report_of(Port(main=main), [Stage.TRACE, Stage.READ])
+    [told] = [text for text in report.not_checked if "asks for 100 batches" in text]
+    assert told.startswith("TPU211, of training: ") and "nobody knows" in told

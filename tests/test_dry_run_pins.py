@@ -16,8 +16,8 @@ from frozen import same
 from rules.judging import report_of, small_tensors_count_as_large  # noqa: F401
 from test_dry_run_corpus import OF_GRAPHS, RIGHT
 
+from lab_utils.dry_run.inspect import settings_finding
 from lab_utils.dry_run.records import Stage
-from lab_utils.dry_run.rules.messages import settings_finding
 
 STAGES = [Stage.TRACE, Stage.READ]
 # What differs from run to run or from machine to machine: addresses, temporary folders, paths.

@@ -10,9 +10,8 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
-from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run import dry_run, graphs, rules
 from lab_utils.dry_run.facts import pipeline as pipelines
-from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR
 from lab_utils.dry_run.facts.flow import DATA, RANDOM, VARIABLE, CoreProgram, analyse
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.program import Api
@@ -308,7 +307,7 @@ def test_rules_that_other_programs_go_without():
 
     report = dry_run(step, batch, stages=["read"], progress=False)
     [told] = [text for text in report.not_checked if "TPUEstimator" in text]
-    assert re.fullmatch(r"[^:]*: \d+ of training, \d+ of evaluation, \d+ of prediction\.", told)
+    assert re.fullmatch(r"[^:]*: \d+ of training, \d+ of evaluation\.", told)
     workload = workload_of(
         step, batch, eval=None, predict=None, serving=None, topology="v2:2x2", of_jax={}
     )
@@ -317,7 +316,7 @@ def test_rules_that_other_programs_go_without():
     left_out = {why: ids for (mode, why), ids in session.left_out.items() if mode is Mode.TRAIN}
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert all(ids < pages for ids in left_out.values())
-    of_an_estimator = left_out[FOR_AN_ESTIMATOR]
+    of_an_estimator = session.not_asked[Mode.TRAIN]
     assert f"{len(of_an_estimator)} of training" in told and "TPU201" in of_an_estimator
     asked = pages - of_an_estimator
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
@@ -325,10 +324,37 @@ def test_rules_that_other_programs_go_without():
         "TPU202 TPU203 TPU204 TPU205 TPU206 TPU207 TPU208 TPU211 TPU216 TPU222 TPU228 TPU230 TPU232 "
         "TPU233 TPU234 TPU235 TPU236 TPU237"
     )
-    # Of evaluation and prediction, which are not looked at.
+    # Of evaluation, of which neither the step nor a dataset is known, and of prediction.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
+    reasons = {why for mode, why in session.left_out if mode is Mode.EVAL}
+    assert reasons == {
+        "there is no validation dataset",
+        "the dry run builds only the train step of such a program",
+    }
+    assert sum(text.startswith("Prediction: ") for text in report.not_checked) == 1
     [of_dataset] = [text for text in report.not_checked if text.endswith("no input pipeline.")]
     assert of_dataset.startswith(
         "TPU211, TPU216, TPU222, TPU228, TPU232, TPU233, TPU237, of training"
     )
+
+
+def test_the_ops_of_one_branch_are_read_where_the_other_is_unknown(monkeypatch):
+    """Its name is told: no op of it can be judged."""
+
+    @tf.function
+    def step(x):
+        return tf.cond(x[0] > 0, lambda: tf.strings.length(tf.strings.as_string(x)), lambda: 0 * x)
+
+    graph = step.get_concrete_function(tf.TensorSpec([8], tf.int32)).graph
+    [branch] = [op for op in graph.get_operations() if op.type in ("If", "StatelessIf")]
+    name, original = branch.get_attr("else_branch").name, graphs._tensorflow.graph_of_function
+
+    def lost(other, holder):
+        return None if other == name else original(other, holder)
+
+    monkeypatch.setattr(graphs._tensorflow, "graph_of_function", lost)
+    ops = list(graphs.everywhere(graph))
+    assert "AsString" in {op.type for op in ops}
+    assert graphs.unknown_functions(ops) == [name]
+    assert graphs.called_functions(branch) == []  # a rule that needs both branches takes neither

@@ -6,7 +6,7 @@ out, and stands under NOT CHECKED with its id and the reason.
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.facts.base import STEPS, Facts
@@ -56,8 +56,19 @@ def rule(
     return register
 
 
-# Why rules were left out -> their ids, for one mode.
-LeftOut = dict[str, set[str]]
+@dataclass
+class Answers:
+    """What the rules of a stage say of one mode.
+
+    Attributes:
+        findings: of all rules.
+        left_out: why rules could not be asked -> their ids.
+        not_asked: the rules that need facts of another kind of program.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    left_out: dict[str, set[str]] = field(default_factory=dict)
+    not_asked: set[str] = field(default_factory=set)
 
 
 def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
@@ -67,18 +78,20 @@ def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
     return [item for name in names for item in asked if item.function.__module__ == name]
 
 
-def apply_rules(facts: Facts, stage: Stage) -> tuple[list[Finding], LeftOut]:
-    """The findings of all rules of a stage for one mode, and the rules that could not be asked."""
-    findings: list[Finding] = []
-    left_out: LeftOut = {}
+def apply_rules(facts: Facts, stage: Stage) -> Answers:
+    """Asks all rules of a stage of one mode."""
+    answers = Answers()
     asked: set[str] = set()
     for item in rules_of(facts, stage):
+        if not facts.has(item.needs):
+            answers.not_asked.update(item.ids)
+            continue
+        asked.update(item.ids)
         try:
-            findings += item.function(*facts.give(item.needs))
-            asked.update(item.ids)
+            given = [getattr(facts, name) for name in item.needs]
+            answers.findings += item.function(*given)
         except Unavailable as why:
-            left_out.setdefault(str(why), set()).update(item.ids)
+            answers.left_out.setdefault(str(why), set()).update(item.ids)
     # A rule may have a second function, for what only another kind of program has.
-    asked.update(*(ids for why, ids in left_out.items() if why != facts.without))
-    left_out.get(facts.without, set()).difference_update(asked)
-    return findings, left_out
+    answers.not_asked -= asked
+    return answers

@@ -1,6 +1,6 @@
 """Walks over TensorFlow's graphs: over a Graph's ops, and over the nodes of a GraphDef."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -25,7 +25,20 @@ def called_functions(op: tf.Operation) -> list[Any]:
     """The functions (FuncGraphs) that the op calls: a loop's condition and body, branches, ...
 
     Of the branches only the one taken, where the condition is a constant: the TPU's compiler has no other.
+    None of an op that calls one whose graph is not known.
     """
+    functions = _functions(op)
+    return [] if None in functions.values() else list(functions.values())
+
+
+def unknown_functions(ops: Iterable[tf.Operation]) -> list[str]:
+    """The names of the functions that ops call and whose graphs are not known."""
+    found = {name for op in ops for name, graph in _functions(op).items() if graph is None}
+    return sorted(found)
+
+
+def _functions(op: tf.Operation) -> dict[str, Any]:
+    """The functions that the op calls, by their names; None for a graph that is not known."""
     names = []
     for attr in op.op_def.attr:
         if attr.type in ("func", "list(func)"):
@@ -33,8 +46,7 @@ def called_functions(op: tf.Operation) -> list[Any]:
             names += [f.name for f in (value if isinstance(value, list) else [value])]
     if op.type in ("If", "StatelessIf") and (taken := _constant(op.inputs[0])) is not None:
         names = names[:1] if taken else names[1:]
-    graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
-    return [] if None in graphs else graphs
+    return {name: _tensorflow.graph_of_function(name, op.graph) for name in names}
 
 
 def _constant(tensor: tf.Tensor) -> Any:
@@ -69,7 +81,8 @@ def everywhere(graph: Any, keep: Callable[..., bool] = lambda op: True) -> Itera
             if wanted and op not in yielded:
                 yielded.add(op)
                 yield op
-                waiting += [(function, results_taken(op)) for function in called_functions(op)]
+                known_functions = filter(None, _functions(op).values())
+                waiting += [(function, results_taken(op)) for function in known_functions]
 
 
 def results_taken(op: tf.Operation) -> frozenset[int] | None:

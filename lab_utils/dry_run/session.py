@@ -47,6 +47,7 @@ class Session:
         compiled: the steps that were compiled, the train step first.
         not_checked: what was left out, and why.
         left_out: the rules that could not be asked, by the mode and why.
+        not_asked: the rules of other kinds of programs, by the mode.
         not_judged: the steps that could not be lowered here: there is no verdict without them.
     """
 
@@ -64,6 +65,7 @@ class Session:
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
     left_out: dict[tuple[Mode, str], set[str]] = field(default_factory=dict)
+    not_asked: dict[Mode, set[str]] = field(default_factory=dict)
     _traces: list[Trace] | None = None
     _facts: list[Facts] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
@@ -91,10 +93,11 @@ class Session:
         """What the rules of the stage under way find in each mode."""
         findings = []
         for facts in self.facts():
-            found, left_out = apply_rules(facts, self.result.stage)
-            findings += found
-            for why, ids in left_out.items():
+            answers = apply_rules(facts, self.result.stage)
+            findings += answers.findings
+            for why, ids in answers.left_out.items():
                 self.left_out.setdefault((facts.mode, why), set()).update(ids)
+            self.not_asked.setdefault(facts.mode, set()).update(answers.not_asked)
         return findings
 
     @property

@@ -10,7 +10,6 @@ from contextlib import ExitStack, closing
 
 from lab_utils.dry_run import read, trace
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private.process import TookTooLong
@@ -94,17 +93,13 @@ def not_checked(session: Session) -> list[str]:
     for result in session.results:
         if result.status in (Status.SKIPPED, Status.FAILED):
             reasons.setdefault((result.status, result.detail), []).append(result.stage)
-    others = session.left_out.items()
     sentences = [
         f"{', '.join(sorted(ids))}, of {mode.activity}: {why.rstrip('.')}."
-        for (mode, why), ids in others
-        if why != FOR_AN_ESTIMATOR
+        for (mode, why), ids in session.left_out.items()
     ]
-    counts = [
-        f"{len(ids)} of {mode.activity}" for (mode, why), ids in others if why == FOR_AN_ESTIMATOR
-    ]
+    counts = [f"{len(ids)} of {mode.activity}" for mode, ids in session.not_asked.items() if ids]
     if counts:
-        sentences.append(f"Rules that are {FOR_AN_ESTIMATOR}: {', '.join(counts)}.")
+        sentences.append(f"Rules that are asked of a TPUEstimator only: {', '.join(counts)}.")
     return (
         session.not_checked
         + sentences

@@ -48,13 +48,11 @@ class Facts:
 
     Attributes:
         modules: of this package, whose rules are asked of such programs, in this order.
-        without: why a fact that those rules need, and the subclass does not have, is unavailable.
         stopped_by: the rule whose mistake kept the graph of the mode from being built, "" for none.
         refused: why the step of the mode cannot be built, once a fact that needs it was asked for.
     """
 
     modules: ClassVar[tuple[str, ...]] = ()
-    without: ClassVar[str] = ""
     stopped_by = ""
     refused: CannotLower | None = None
 
@@ -66,17 +64,6 @@ class Facts:
         """Sentences on what no rule reads of the program."""
         return []
 
-    def give(self, names: tuple[str, ...]) -> list[Any]:
-        """The facts of those names.
-
-        Raises:
-            Unavailable: one cannot be had.
-        """
-        known = {*dir(type(self)), *vars(self)}
-        if not known.issuperset(names):
-            raise Unavailable(self.without)
-        return [getattr(self, name) for name in names]
-
-
-# Why a program of another kind has no facts for a rule.
-FOR_AN_ESTIMATOR = "asked of a TPUEstimator only"
+    def has(self, names: tuple[str, ...]) -> bool:
+        """Whether such programs have all the facts of those names, available or not."""
+        return {*dir(type(self)), *vars(self)}.issuperset(names)

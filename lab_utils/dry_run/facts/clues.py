@@ -131,7 +131,7 @@ def mode(trace: Trace, match: Match) -> dict[str, object]:
     return {"mode": trace.mode}
 
 
-def divided(trace: Trace | None, match: Match) -> dict[str, object]:
+def divided(trace: Trace, match: Match) -> dict[str, object]:
     """Of a batch that does not divide: a size that does."""
     batch, cores = int(match["batch"]), int(match["cores"])
     suggestion = max(cores, round(batch / cores) * cores)

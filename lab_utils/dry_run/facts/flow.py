@@ -18,9 +18,6 @@ DATA, VARIABLE, RANDOM = 1, 2, 4
 # Random ops that take the values themselves; all others take shapes, seeds and bounds.
 _REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
 _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
-_ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
-INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
-_HANDS_ON = {"Identity", "Enter", "Switch", "Merge"}  # what the handle of a variable passes through
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
 
@@ -138,7 +135,7 @@ class _Passes:
     def run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
         for op in graph.get_operations():
-            if op.type in _HANDS_ON and op.inputs[0].name in handles:
+            if op_table.is_kind(op.type, "pass_handles") and op.inputs[0].name in handles:
                 handles |= {tensor.name: handles[op.inputs[0].name] for tensor in op.outputs}
             if graph is self._step:
                 if not self._on_device(op):
@@ -155,7 +152,7 @@ class _Passes:
 
     def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
         """The bits of the results of an op that calls no function."""
-        if op.type in INFEED:
+        if op_table.is_kind(op.type, "infeed"):
             return DATA
         inputs = tuple(bits.get(tensor.name, 0) for tensor in op.inputs)
         used = [handles[t.name] for t in op.inputs if t.name in handles]
@@ -244,9 +241,9 @@ def _has_effect(op: tf.Operation) -> bool:
 
 
 def _sums_over_all_cores(op: tf.Operation) -> bool:
-    if op.type == "CrossReplicaSum":  # group_assignment: [groups, cores of a group]
+    if op.type == op_table.CROSS_REPLICA_SUM:  # group_assignment: [groups, cores of a group]
         return op.inputs[1].shape.rank != 2 or op.inputs[1].shape.as_list()[0] in (0, 1)
-    return op.type in _ALL_CORES
+    return op_table.is_kind(op.type, "all_reduces")
 
 
 def _beside_data(op: tf.Operation, inputs: tuple[int, ...], result: int) -> int:

@@ -1,12 +1,12 @@
 """What the hooks of a program ask its session for, once the graph is there."""
 
-import re
 from traceback import walk_tb
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, is_installed, place
 from lab_utils.dry_run.facts.blame import argument
-from lab_utils.dry_run.facts.messages import FETCH
+from lab_utils.dry_run.facts.messages import is_of_fetch
+from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.wording import in_words
 from lab_utils.dry_run.workload import Call, Trace
 from lab_utils.estimator import tf, v1
@@ -30,7 +30,7 @@ def look_at(trace: Trace, call: Call | None) -> None:
                 request = hook.before_run(v1.train.SessionRunContext(None, _Session(trace.graph)))
             refuse(getattr(request, "fetches", None), trace.graph)
         except Exception as error:  # of the program's own code, which may want what is not there
-            if not re.search(FETCH, " ".join(str(error).split())):
+            if not is_of_fetch(error):
                 trace.unknown_fetches.append(
                     f"the hook {type(hook).__name__} raised {in_words(error)}"
                 )
@@ -38,6 +38,15 @@ def look_at(trace: Trace, call: Call | None) -> None:
             trace.error = error
             trace.refused_fetch = error, place(error) or _place(hook, trace, call)
             return
+
+
+def refusal_of(trace: Trace) -> Refusal | None:
+    """What is said of that; None where no hook was refused anything."""
+    if trace.refused_fetch is None:
+        return None
+    error, where = trace.refused_fetch
+    text = " ".join(str(error).split())
+    return Refusal("TPU115", where, message=f"{type(error).__name__}: {text}")
 
 
 def place_of(error: Exception, trace: Trace) -> Place:

@@ -4,7 +4,7 @@ The first row of `MESSAGES` that fits counts.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lab_utils.common.source import LONGEST, NOWHERE, Place, place
@@ -12,6 +12,7 @@ from lab_utils.dry_run.facts import blame, clues
 from lab_utils.dry_run.facts.clues import Match
 from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.program import Api
+from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace
 
 
@@ -44,14 +45,20 @@ class Message:
 
     def refusal(self, trace: Trace, match: Match) -> Refusal:
         """What is said of the exception of that mode."""
-        where = (place(trace.error) or trace.error_at) if self.by_error else NOWHERE
+        by_error = (place(trace.error) or trace.error_at) if self.by_error else NOWHERE
         return Refusal(
             self.id,
-            where or self.where(trace, match),
+            by_error or self._where(trace, match),
             self.facts(trace, match),
             f"{type(trace.error).__name__}: {match.string}",
             self.because_of,
         )
+
+    def _where(self, trace: Trace, match: Match) -> Place:
+        if trace.model_fn is not None:
+            return self.where(trace, match)
+        # The constructor itself raised.
+        return (self.where if isinstance(self.where, clues.Argument) else clues.Argument()).in_words
 
 
 # What TPUEstimator says of its arguments, also without a TPU.
@@ -79,7 +86,7 @@ SETTINGS = (
 
 
 # What a session says to a fetch of something that is not in its graph, or of no use to it.
-FETCH = (
+_FETCH = (
     r"should have graph attribute that is equal to current graph"
     r"|marked as not fetchable|The name '.*' refers to a Tensor which does not exist"
     r"|(Argument `fetch`|Fetch argument) .*(cannot be interpreted as a|has invalid type)"
@@ -110,7 +117,7 @@ MESSAGES = (
         r"Please use tf.contrib.summary instead of tf.summary inside of host_calls",
         where=clues.at_host_function,
     ),
-    Message("TPU115", FETCH),
+    Message("TPU115", _FETCH),
     Message(
         "TPU206",
         r"MergeSummary.* in a while loop",
@@ -221,20 +228,27 @@ MESSAGES = (
 
 def refusal_of(trace: Trace) -> Refusal:
     """What is said of the exception with which TPUEstimator, or the program, ended the graph of a mode."""
-    text = " ".join(str(trace.error)[:LONGEST].split())
-    matches = ((row, row.match(trace, text)) for row in MESSAGES)
-    return next(row.refusal(trace, match) for row, match in matches if match)  # the last fits each
+    refusal = _first(MESSAGES, trace)
+    assert refusal is not None, "the last row fits each"
+    return refusal
 
 
-def refused_settings(error: BaseException) -> Refusal | None:
+def refused_settings(error: Exception) -> Refusal | None:
     """The same of an exception met while the learner's own code made the estimator.
 
     None where it is not about the settings of a TPUEstimator.
     """
-    text = " ".join(str(error)[:LONGEST].split())
-    for row in SETTINGS:
-        if match := re.search(row.pattern, text):
-            argument = row.where if isinstance(row.where, clues.Argument) else clues.Argument()
-            where, message = place(error) or argument.in_words, f"{type(error).__name__}: {text}"
-            return Refusal(row.id, where, row.facts(None, match), message)
-    return None
+    made = Trace(Mode.TRAIN, 0, None, error=error)  # its functions are not known yet
+    return _first(SETTINGS, made)
+
+
+def _first(rows: Iterable[Message], trace: Trace) -> Refusal | None:
+    """What the first row that fits says of the exception of a mode."""
+    text = " ".join(str(trace.error)[:LONGEST].split())
+    matches = ((row, row.match(trace, text)) for row in rows)
+    return next((row.refusal(trace, match) for row, match in matches if match), None)
+
+
+def is_of_fetch(error: Exception) -> bool:
+    """Whether a session raised it, or what stands in for one, because of what it was to fetch."""
+    return bool(re.search(_FETCH, " ".join(str(error)[:LONGEST].split())))

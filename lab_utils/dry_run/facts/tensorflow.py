@@ -5,21 +5,22 @@ from typing import Any
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.facts import files
+from lab_utils.dry_run.facts import files, hooks
 from lab_utils.dry_run.facts import pipeline as data
-from lab_utils.dry_run.facts.base import FOR_AN_ESTIMATOR, Facts, fact
+from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.batches import refused_batches
-from lab_utils.dry_run.facts.flow import INFEED, CoreProgram, Flow, analyse
-from lab_utils.dry_run.facts.messages import refusal_of
+from lab_utils.dry_run.facts.flow import CoreProgram, Flow, analyse
+from lab_utils.dry_run.facts.messages import is_of_fetch, refusal_of
 from lab_utils.dry_run.facts.pipeline import Pipeline, mapped_in
 from lab_utils.dry_run.facts.refusal import Refusal
 from lab_utils.dry_run.facts.training import reads_averages
-from lab_utils.dry_run.graphs import moves_to_host
+from lab_utils.dry_run.graphs import moves_to_host, unknown_functions
+from lab_utils.dry_run.ops import is_kind
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.unavailable import Unavailable
-from lab_utils.dry_run.wording import at, in_words
+from lab_utils.dry_run.wording import at, in_words, some
 from lab_utils.dry_run.workload import Call, Inputs, Observed, Trace
 from lab_utils.estimator import tf
 
@@ -82,14 +83,14 @@ class EstimatorFacts(Facts):
     @property
     def stopped_by(self) -> str:
         """The rule whose mistake ended the graph; "" where none did, or where this machine is to blame."""
-        if self._trace.refused_fetch is not None:
-            return "TPU115"
-        refused = self.refusal if self.error is not None else None
+        refused = hooks.refusal_of(self._trace)
+        if refused is None and self.error is not None:
+            refused = self.refusal
         return refused.cause if refused else ""
 
     def not_read(self) -> list[str]:
-        """What building the graph could not tell."""
-        return self._trace.not_checked
+        """What building the graph could not tell, and what cannot be read of it."""
+        return self._trace.not_checked + _unread(self)
 
     def _why_not_built(self) -> str:
         """Why there is no graph, and what to do first."""
@@ -111,14 +112,14 @@ class EstimatorFacts(Facts):
         return refusal_of(self._trace)
 
     @fact
-    def refused_fetch(self) -> tuple[Exception, Place] | None:
-        """What a session says to the first hook that fetches what is not in its graph, and the line."""
-        if self._trace.refused_fetch is None:
-            if self.error is not None and self.stopped_by != "TPU115":
-                raise Unavailable(self._why_not_built())
-            if self._trace.unknown_fetches:
-                raise Unavailable(self._trace.unknown_fetches[0])
-        return self._trace.refused_fetch
+    def refused_fetch(self) -> Refusal | None:
+        """What a session says to the first hook that fetches what is not in its graph."""
+        refused = hooks.refusal_of(self._trace)
+        if refused is None and self.error is not None and not is_of_fetch(self.error):
+            raise Unavailable(self._why_not_built())
+        if refused is None and self._trace.unknown_fetches:
+            raise Unavailable(self._trace.unknown_fetches[0])
+        return refused
 
     @fact
     def graph(self) -> Any:
@@ -176,7 +177,7 @@ class EstimatorFacts(Facts):
         if self.mode is not Mode.TRAIN:
             return True
         try:
-            return any(tensor.op.type in INFEED for op in self.ops for tensor in op.inputs)
+            return any(is_kind(t.op.type, "infeed") for op in self.ops for t in op.inputs)
         except Unavailable:  # without the step, its batches count
             return True
 
@@ -270,22 +271,17 @@ class EstimatorFacts(Facts):
         return data.place_of_batches(self.pipeline, self.input_fn)
 
 
-class OfAStep(Facts):
-    """Of a mode of Keras, of a loop or of a function; nothing is known of it but the mode."""
-
-    modules = ("strategy", "batches", *_OF_GRAPHS)
-    without = FOR_AN_ESTIMATOR
-
-
-class DatasetFacts(OfAStep):
+class DatasetFacts(Facts):
     """Of the dataset that Keras or a loop trains or validates with.
 
     Attributes:
-        cores, address: as of EstimatorFacts.
+        cores, address, api, summaries_of: as of EstimatorFacts.
         source_of_data: "the dataset".
         steps: those of one evaluation, None where they are not known.
         place_of_batches: where the program trains: no line is known of a dataset.
     """
+
+    modules = ("strategy", "batches", *_OF_GRAPHS)
 
     def __init__(
         self,
@@ -298,15 +294,43 @@ class DatasetFacts(OfAStep):
         super().__init__(mode)
         self._dataset, self._observed = dataset, observed
         self.cores, self.address = cores, observed.address
+        self.api, self.summaries_of = Api.STRATEGY, None
         self.source_of_data, self.place_of_batches = data.DATASET, where
         self.steps = observed.fit.get("validation_steps") if mode is Mode.EVAL else None
 
     @fact
     def dataset(self) -> tf.data.Dataset:
         """The dataset itself."""
-        if self._dataset is None:
+        if self._dataset is None and self.mode is Mode.TRAIN:
             raise Unavailable("there is only an example batch, no input pipeline")
+        if self._dataset is None:
+            raise Unavailable("there is no validation dataset")
         return self._dataset
+
+    @fact
+    def graph(self) -> Any:
+        """The graph of one core's step."""
+        raise Unavailable("the dry run builds only the train step of such a program")
+
+    @fact
+    def on_host(self) -> bool:
+        """As of EstimatorFacts."""
+        return moves_to_host(self.graph)
+
+    @fact
+    def program(self) -> CoreProgram:
+        """The program of one core."""
+        return CoreProgram(self.graph, off_device=True)
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+    @fact
+    def ops(self) -> list[tf.Operation]:
+        """What the compiler keeps of them."""
+        return self.program.ops()
 
     @fact
     def functions_of_input(self) -> list[Any]:
@@ -379,7 +403,6 @@ class StepFacts(DatasetFacts):
     """Of the train step of Keras, of a loop, or of a function.
 
     Attributes:
-        api, summaries_of: as of EstimatorFacts.
         outside: where the model was made, if that is outside of the strategy's scope.
         is_compiled: the step of a loop stands in a tf.function.
         jit_compile: as the model of Keras was compiled; None of other steps.
@@ -390,9 +413,13 @@ class StepFacts(DatasetFacts):
         observed, where = workload.observed, workload.feed_place
         super().__init__(Mode.TRAIN, workload.dataset, cores, observed, where)
         self._workload = workload
-        self.api, self.summaries_of = Api.STRATEGY, None
         self.outside, self.jit_compile = observed.outside, workload.jit_compile
         self.is_compiled = observed.is_compiled
+
+    def not_read(self) -> list[str]:
+        """What is not built, and what cannot be read of the step."""
+        others = ["Prediction: the dry run builds only the train step of such a program."]
+        return others + _unread(self)
 
     @fact
     def distributed(self) -> tf.data.Dataset | None:
@@ -423,22 +450,12 @@ class StepFacts(DatasetFacts):
         self._check_batches()
         return self._workload.traced(self.cores).graph
 
-    @fact
-    def on_host(self) -> bool:
-        """As of EstimatorFacts."""
-        return moves_to_host(self.graph)
 
-    @fact
-    def program(self) -> CoreProgram:
-        """The program of one core."""
-        return CoreProgram(self.graph, off_device=True)
-
-    @fact
-    def every_op(self) -> list[tf.Operation]:
-        """All ops of that program, also those that the compiler would drop."""
-        return self.program.every_op()
-
-    @fact
-    def ops(self) -> list[tf.Operation]:
-        """What the compiler keeps of them."""
-        return self.program.ops()
+def _unread(facts: Facts) -> list[str]:
+    """A sentence on the functions that a step calls, and whose ops no rule can see."""
+    try:
+        names = unknown_functions(facts.every_op)
+    except Unavailable:
+        return []
+    which = f"The ops of {some(names)}, of {facts.mode.activity}"
+    return [f"{which}: the graph does not hold these functions."] if names else []

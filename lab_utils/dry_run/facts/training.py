@@ -1,10 +1,10 @@
 """What the loss of a step and the averages of its layers are made of."""
 
-import re
 from typing import Any
 
 from lab_utils.dry_run.facts.flow import CoreProgram
 from lab_utils.dry_run.graphs import ancestors
+from lab_utils.dry_run.ops import is_kind
 from lab_utils.estimator import tf
 
 AVERAGES = ("moving_mean:0", "moving_variance:0")
@@ -25,9 +25,6 @@ def reads_averages(graph: Any, spec: Any) -> bool:
     return any(name.endswith(AVERAGES) for name in used)
 
 
-_PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")
-
-
 def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
     """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
     waiting, ops = [loss.op] if loss is not None else [], set()
@@ -40,6 +37,6 @@ def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
             shape = op.inputs[0].shape
             if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
                 return op
-        elif _PASSES_ON.fullmatch(op.type):
+        elif is_kind(op.type, "combine"):
             waiting += [tensor.op for tensor in op.inputs]
     return None

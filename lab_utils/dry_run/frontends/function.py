@@ -12,7 +12,7 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.facts.batches import share_of
 from lab_utils.dry_run.facts.blame import ARGUMENTS
-from lab_utils.dry_run.facts.tensorflow import DatasetFacts, OfAStep, StepFacts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, StepFacts
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
@@ -20,13 +20,12 @@ from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import NOTHING_COMPUTED, CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
+from lab_utils.dry_run.ops import is_kind
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Api, Program, Role
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
-
-_HANDS_ON = ("Placeholder", "Identity", "Const", "NoOp")  # ops that compute nothing
 
 
 class StepWorkload(Workload):
@@ -66,12 +65,10 @@ class StepWorkload(Workload):
 
     def facts(self, traces: list[Trace], cores: int) -> list[Facts]:
         """What is known of the train step of a core, and of the dataset that fit validates with."""
-        evaluation = OfAStep(Mode.EVAL)
-        validation = self.observed.fit.get("validation_data")
-        if isinstance(validation, tf.data.Dataset):
-            where = self.feed_place
-            evaluation = DatasetFacts(Mode.EVAL, validation, cores, self.observed, where)
-        return [StepFacts(self, cores), evaluation, OfAStep(Mode.PREDICT)]
+        given = self.observed.fit.get("validation_data")
+        validation = given if isinstance(given, tf.data.Dataset) else None
+        evaluation = DatasetFacts(Mode.EVAL, validation, cores, self.observed, self.feed_place)
+        return [StepFacts(self, cores), evaluation]
 
     def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
@@ -197,7 +194,7 @@ def _computes(graph: Any) -> bool:
     """Whether a traced step computes a result, or the value of a variable, from what it takes."""
     needed = ancestors([tensor.op for tensor in graph.outputs] + list(graph.control_outputs))
     takes = any(tensor.op in needed for tensor in graph.inputs)
-    return takes and any(op.type not in _HANDS_ON for op in needed)
+    return takes and any(not is_kind(op.type, "idle") for op in needed)
 
 
 def _parts(leaf: np.ndarray, cores: int) -> np.ndarray:

@@ -176,9 +176,6 @@ def _is_over_batch(op: tf.Operation) -> bool:
     return axes is None or 0 in np.ravel(axes)
 
 
-_HANDS_ON = ("Identity", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Cast")
-
-
 def _is_variance(op: tf.Operation) -> bool:
     """Whether a mean is one of squared distances from a mean of the core's own examples."""
     squares = _source(op.inputs[0])
@@ -193,7 +190,7 @@ def _is_variance(op: tf.Operation) -> bool:
 def _source(tensor: tf.Tensor) -> tf.Operation:
     """The op that computes a tensor, before ops that only hand it on."""
     op = tensor.op
-    while op.type in _HANDS_ON:
+    while op_table.is_kind(op.type, "pass_values"):
         op = op.inputs[0].op
     return op
 
@@ -211,31 +208,19 @@ def _reaches(op: tf.Operation, loss: tf.Tensor | None) -> bool:
         users = {
             user
             for user in users
-            if user.type != "CrossReplicaSum" and not op_table.of_gradient(user.name)
+            if user.type != op_table.CROSS_REPLICA_SUM and not op_table.of_gradient(user.name)
         }
         known |= users
         waiting += users
     return False
 
 
-_SCALED = {
-    "Identity",
-    "Squeeze",
-    "Reshape",
-    "ExpandDims",
-    "Pack",
-    "ConcatV2",
-    "Cast",
-    "Mul",
-    "RealDiv",
-}
-
-
 def _is_averaged(op: tf.Operation) -> bool:
     """Whether a variance, as it is or scaled, goes into an all-reduce: nothing is added to it before."""
     users = [user for user in op.outputs[0].consumers() if not op_table.of_gradient(user.name)]
     return any(
-        user.type == "CrossReplicaSum" or (user.type in _SCALED and _is_averaged(user))
+        user.type == op_table.CROSS_REPLICA_SUM
+        or (op_table.is_kind(user.type, "scale") and _is_averaged(user))
         for user in users
     )
 

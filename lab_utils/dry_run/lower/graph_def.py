@@ -7,6 +7,7 @@ from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import all_nodes, bodies, called_names
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.variables import Variable
+from lab_utils.dry_run.ops import CROSS_REPLICA_SUM
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
@@ -151,7 +152,7 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> int:
         CannotLower: a group names several cores in a program of one.
     """
     counts = set()
-    for _, op, _ in list(nodes_of(graph_def, graph, {"CrossReplicaSum"})):
+    for _, op, _ in list(nodes_of(graph_def, graph, {CROSS_REPLICA_SUM})):
         groups = tf.get_static_value(op.inputs[1])
         size = 0 if groups is None or not groups.size else int(groups.max()) + 1
         if cores == 1 < size:  # of many cores XLA says it; a single one is only lowered to compare
@@ -164,7 +165,7 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> int:
             )
         counts.add(size)
     for node in all_nodes(graph_def):
-        if node.op == "CrossReplicaSum":
+        if node.op == CROSS_REPLICA_SUM:
             node.op = "XlaAllReduce"
             node.attr["reduce_op"].s = b"Add"
             node.attr["mode"].s = b"CrossReplica"

@@ -6,11 +6,8 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import all_nodes, everywhere
-from lab_utils.dry_run.ops import of_gradient
+from lab_utils.dry_run.ops import is_kind, of_gradient
 from lab_utils.estimator import tf
-
-_DIVISIONS = {"RealDiv", "Div", "DivNoNan"}
-_PASSES_ON = {"Cast", "Identity"}
 
 
 def factors(graph: Any) -> dict[str, tuple[str, float]]:
@@ -45,9 +42,9 @@ def _scales(tensor: tf.Tensor) -> bool:
 
 
 def _scales_in(op: tf.Operation, tensor: tf.Tensor) -> bool:
-    if op.type in _PASSES_ON:
+    if op.type in ("Cast", "Identity"):
         return _scales(op.outputs[0])
-    return op.type == "Mul" or (op.type in _DIVISIONS and op.inputs[1] is tensor)
+    return op.type == "Mul" or (is_kind(op.type, "divide") and op.inputs[1] is tensor)
 
 
 def replace(graph_def: Any, numbers: Mapping[str, float]) -> None:

@@ -21,6 +21,8 @@ _RANDOM = re.compile(
     r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
 )
 
+CROSS_REPLICA_SUM = "CrossReplicaSum"  # of cross_replica_sum, and so of CrossShardOptimizer
+
 _GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _WRITES = re.compile(
     r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
@@ -64,7 +66,7 @@ def writes_variable(op: str) -> bool:
 
 
 def is_kind(op: str, kind: str) -> bool:
-    """Whether the op type is one of the "summaries", the "python" ops or those on "files"."""
+    """Whether the op type is of one of the kinds in notes.yaml, such as "summaries", "python" or "infeed"."""
     return op in _notes()[kind]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from lab_utils.dry_run.advice import advice
 from lab_utils.dry_run.engine import rule
+from lab_utils.dry_run.facts.messages import refused_settings
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.rules.messages import settings_finding
 from lab_utils.dry_run.workload import Call
 from lab_utils.estimator import tpu
 
@@ -29,7 +29,7 @@ def refused_calls(calls: list[Call], cores: int) -> Iterator[Finding]:
     on_tpu = [call for call in calls if _tpu_estimator.settings(call.estimator).use_tpu]
     for call in on_tpu or calls:
         error = _refusal(call, cores)
-        if error is None or settings_finding(error):  # of settings building the graph says why
+        if error is None or refused_settings(error):  # of settings building the graph says why
             continue
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if "steps" in text:

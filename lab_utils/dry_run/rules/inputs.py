@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.facts import pipeline as pipelines
@@ -76,7 +77,15 @@ def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation
 def too_short(
     batches: float | None, asked: Asked | None, mode: Mode, source: str, where: Place
 ) -> Iterator[Finding]:
-    """A finding where the data end before the steps do; a note where fewer steps may be asked for."""
+    """A finding where the data end before the steps do; a note where fewer steps may be asked for.
+
+    Raises:
+        Unavailable: nobody knows how many batches there are.
+    """
+    if batches is None and asked:
+        raise Unavailable(
+            f"{asked.what} asks for {counted(asked.need, 'batch')}, and nobody knows how many {source} has"
+        )
     if batches is None:
         return
     if batches < 1:

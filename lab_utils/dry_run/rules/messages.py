@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from lab_utils.common.source import Place
 from lab_utils.dry_run.engine import rule
 from lab_utils.dry_run.facts.base import GRAPHS
 from lab_utils.dry_run.facts.messages import MESSAGES, refused_settings
@@ -33,9 +32,7 @@ def _finding(refused: Refusal) -> Finding:
 
 
 @rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
-def refused_fetches(refused: tuple[Exception, Place] | None) -> Iterator[Finding]:
+def refused_fetches(refused: Refusal | None) -> Iterator[Finding]:
     """A finding for the first hook that fetches what its session does not have."""
     if refused is not None:
-        error, where = refused
-        text = " ".join(str(error).split())
-        yield finding("TPU115", where, message=f"{type(error).__name__}: {text}")
+        yield _finding(refused)

@@ -81,9 +81,9 @@ def _of_tokens(ops: set[tf.Operation]) -> bool:
 
 def _brings_data(op: tf.Operation) -> bool:
     """Whether the op is where data come in: of the infeed, a function's parameter, a record or a file."""
-    return op.type in ("InfeedDequeue", "InfeedDequeueTuple", "Placeholder", "Arg", "_Arg") or bool(
-        op.outputs and any(t.dtype == tf.string for t in op.inputs)
-    )
+    if op_table.is_kind(op.type, "infeed") or op_table.is_kind(op.type, "parameters"):
+        return True
+    return bool(op.outputs) and any(t.dtype == tf.string for t in op.inputs)
 
 
 def _draws_each_value(augmentations: list[tf.Operation]) -> bool:
