@@ -190,7 +190,7 @@ def show(arguments: Sequence[str]) -> int:
         "--hand_in",
         type=files.path_argument,
         metavar="progress.json",
-        help="write when each TODO was first tried and solved, to hand it in with your notebook",
+        help="write when you opened the labs, first tried each TODO and solved it, to hand it in",
     )
     options = parser.parse_args(arguments)
     try:

@@ -10,7 +10,7 @@ Minutes are those of reading and of the exercises, rounded up to a multiple of 5
   most of them are fewer than those of its level: README and the guide say what the levels would give;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a code cell with the tag "folded", which draws or prepares, and is shown folded;
-- nothing for a section whose heading begins with "Further", which a learner may leave out;
+- nothing for a section whose heading begins with "Further" or "Sources", which a learner may leave out;
 - nothing for waiting: with nothing cached, lab 09 takes 6 to 12 minutes, lab 12 three, and no other solution
   longer than 136 s (measured, `solutions/instructor/hub.md`); one reads on meanwhile.
 
@@ -31,6 +31,7 @@ WORDS, CODE_LINES = 150, 20  # a minute
 LEVELS = {"Easy": 4, "Medium": 8, "Hard": 15}  # minutes of an exercise
 PREDICTION = QUESTION = 1  # minutes
 UNMARKED = "Medium"
+LEFT_OUT = ("Further", "Sources")  # how the headings of sections begin that take no time
 FOLDED = "folded"  # the tag of a code cell that only draws or prepares, which learners run and need not read
 SPINE = 8  # labs of the one-day route, the first of the course
 _EXERCISE = re.compile(
@@ -50,7 +51,7 @@ def sections(
 ) -> dict[str, float]:
     """Minutes of each section of a marked notebook, by its heading; its questions belong to the recap.
 
-    The opening, before the first heading, is "". A section "Further" takes none, since it may be left out.
+    The opening, before the first heading, is "". Sections that may be left out take none.
     With `by_level`, each exercise takes the minutes of its level, whatever it states itself.
     """
     taken, heading = {"": 0.0}, ""
@@ -64,7 +65,7 @@ def sections(
                 heading = part.partition("\n")[0].removeprefix("## ").strip()
                 taken.setdefault(heading, 0.0)
             taken[heading] += of_text(part, by_level)
-    taken = {name: 0.0 if name.startswith("Further") else each for name, each in taken.items()}
+    taken = {name: 0.0 if name.startswith(LEFT_OUT) else each for name, each in taken.items()}
     counted = [name for name, each in taken.items() if each] or [""]
     taken[counted[-1]] += QUESTION * questions
     return taken

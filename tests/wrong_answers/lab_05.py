@@ -438,6 +438,9 @@ def parse(record):
         Mutant("1024", "12800", "100 to 200 MB are possible"),
         Wrong("decisions['x-rays'] = (30, 'B')", "cannot be shared evenly by 32 hosts"),
         Wrong("decisions['x-rays'] = (320, 'B')", "so small that opening"),
+        # The number of ImageNet's files, for all data sets
+        Wrong("decisions['x-rays'] = (1024, 'A')", "1,024 files of 2.93 MB are so small"),
+        Wrong("decisions['sounds'] = (1024, 'A')", "1,024 files of 1.95 MB are so small"),
         Wrong("decisions['sounds'] = (256, 'B')", "256 files of 7.81 MB are so small"),
         Wrong("decisions['sounds'] = (200, 'C')", "cannot be shared evenly by 128 hosts"),
         Wrong("decisions['sounds'] = (20, 'A')", "cannot be shared evenly by 128 hosts"),
