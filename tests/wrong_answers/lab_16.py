@@ -2,6 +2,7 @@
 
 import re
 
+from lab_utils.check import programs
 from lab_utils.check.clinic.ward import ward
 from wrong_answers import Mutant, Right, Wrong, edited, rewritten
 
@@ -13,6 +14,11 @@ _COLUMN = (
     'tf.squeeze(tf.layers.dense(hidden, 1, name="stars"), axis=1)',
     'tf.layers.dense(hidden, 1, name="stars")',
 )
+
+
+def _below(*changes: tuple[str, str]) -> Right:
+    """The films with the loss fixed further down, so that its letter, F, stands behind H."""
+    return Right(f'{programs.as_python(rewritten("films", *changes))}films_reason = "IKHFCD"')
 
 
 def _reasons(name: str) -> list:
@@ -336,19 +342,13 @@ ANSWERS = {
     "16f": [
         *_reasons("films"),
         # The column of the network is made a row only where it meets the labels, or they become a column
-        Right(
-            rewritten(
-                "films",
-                _COLUMN,
-                (f"        {_ERROR}", f"        stars = stars[:, 0]\n        {_ERROR}"),
-            )
+        _below(
+            _COLUMN,
+            (f"        {_ERROR}", f"        stars = stars[:, 0]\n        {_ERROR}"),
         ),
-        Right(
-            rewritten(
-                "films",
-                _COLUMN,
-                (f"        {_ERROR}", f"        labels = labels[:, None]\n        {_ERROR}"),
-            )
+        _below(
+            _COLUMN,
+            (f"        {_ERROR}", f"        labels = labels[:, None]\n        {_ERROR}"),
         ),
         # The words of advice stay where there is no TPU.
         Right(
