@@ -131,6 +131,57 @@ def test_untrusted_solutions_show_legible_reports(tmp_path, theme):
                 tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}_narrow.png")
 
 
+def end_kernels(address: str) -> None:
+    """Each page starts one, and it outlives its page."""
+    kernels = address.replace("/lab", "/api/kernels")
+    with urllib.request.urlopen(kernels) as answer:
+        for each in json.load(answer):
+            urllib.request.urlopen(
+                urllib.request.Request(f"{kernels}/{each['id']}", method="DELETE")
+            )
+
+
+# JupyterLab joins neighbouring streams, so what is counted are the cells with outputs.
+DRAWN = """(([cells, outputs]) => document.querySelectorAll('.jp-Notebook .jp-Cell').length === cells
+  && [...document.querySelectorAll('.jp-CodeCell')]
+    .filter(cell => cell.querySelector('.jp-OutputArea-output')).length >= outputs
+  && !document.querySelector('.jp-MarkdownCell:not(.jp-mod-rendered)')
+  && [...document.images].every(image => image.complete))"""
+# It shows a traceback as it does what a program writes to stderr, which no solution keeps.
+FAULTS = """[
+  ...[...document.querySelectorAll('[data-mime-type*=stderr]')].map(e => e.innerText.slice(-200)),
+  ...[...document.images].filter(e => !e.naturalWidth).map(e => 'not loaded: ' + e.src.slice(0, 80)),
+  ...[...document.querySelectorAll('html, .jp-WindowedPanel-outer, .jp-OutputArea-output')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => `${e.tagName}: ${e.scrollWidth} pixels wide`)]"""
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_each_solution_opens_with_its_outputs(tmp_path, theme):
+    """No cell shows an error, all pictures are there, and nothing is wider than its page."""
+    bad = json.loads((ROOT / "solutions" / f"{RUN}.ipynb").read_text(encoding="utf-8"))
+    wide = f"<img src='missing.png'><p>{'w' * 999}</p>"
+    error = {"output_type": "error", "ename": "E", "evalue": "e", "traceback": ["a fault"]}
+    html = {"output_type": "display_data", "data": {"text/html": wide}, "metadata": {}}
+    next(cell for cell in bad["cells"] if cell["cell_type"] == "code")["outputs"] = [error, html]
+    folder = tmp_path / "solutions"
+    shutil.copytree(ROOT / "solutions", folder, ignore=lambda *_: ["source", "instructor"])
+    (folder / "bad.ipynb").write_text(json.dumps(bad), encoding="utf-8")
+    found = {}
+    with (
+        jupyterlab(folder, tmp_path, theme) as address,
+        browser.Browser(tmp_path / "profile") as tab,
+    ):
+        for path in sorted(folder.glob("*.ipynb")):
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            outputs = sum(bool(cell.get("outputs")) for cell in cells)
+            tab.open(f"{address}/tree/{path.name}?reset")
+            tab.wait(f"{DRAWN}([{len(cells)}, {outputs}])")
+            found[path.stem] = tab.evaluate(FAULTS) + tab.low_contrast(OUTPUTS)
+            end_kernels(address)
+    assert len(found.pop("bad")) >= 3, "the error, the picture that is not there, the width"
+    assert len(found) == 18 and not any(found.values()), found
+
+
 def kernel_is_idle(address: str) -> bool:
     """Whether the server has a kernel that a page is connected to. The page alone says "idle" too early."""
     with urllib.request.urlopen(address.replace("/lab", "/api/kernels")) as answer:

@@ -1,22 +1,17 @@
 """The patients of the clinic: charts agree with programs, and each fault alone is seen at its line."""
 
 import dataclasses
-import io
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
-from PIL import Image
 
-from lab_utils import datasets
 from lab_utils.check import check, programs, runner, sources, working
 from lab_utils.check.clinic import NAMES, ward
-from lab_utils.check.clinic.clients import TINY, requests
 from lab_utils.check.clinic.examine import examine, report_and_port
 from lab_utils.check.outcome import Status
 from lab_utils.dry_run import rules
-from lab_utils.flowers import rest
 from lab_utils.teach import marks
 
 ROOT = Path(__file__).parents[1]
@@ -81,19 +76,6 @@ def test_each_fault_alone_is_found_at_its_line(name):
         assert {finding.rule for finding in findings} == {fault.rule}
         lines = {finding.place.line for finding in findings}
         assert lines & alone.lines(fault), (fault.rule, lines, alone.lines(fault))
-
-
-def test_a_server_can_read_three_of_five_clients():
-    paths = list(datasets.classes(datasets.bundled().eval_csv))[:6]
-    sent = {name: rest.read_request(body)[0] for name, body in requests(paths).items()}
-    files = [path.read_bytes() for path in paths]
-    assert sorted(sent["Dora"]) == sorted(files) and sent["Dora"] != files
-    assert sent["Eve"][:-1] == files[:-1] and files[-1].startswith(sent["Eve"][-1])
-    assert not sent["Ann"][0].startswith(b"\xff\xd8")  # base64, read as it stands
-    pictures = (sent["Ben"], sent["Cem"], files)
-    ben, cem, honest = (Image.open(io.BytesIO(each[0])).convert("RGB") for each in pictures)
-    assert ben.size == (TINY, TINY)
-    assert abs(cem.getpixel((40, 40))[0] - honest.getpixel((40, 40))[2]) < 40
 
 
 @pytest.mark.parametrize("name", (*ALL, *sorted(NO_PORTS)))

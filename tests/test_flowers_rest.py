@@ -13,6 +13,8 @@ import urllib.request
 import pytest
 from PIL import Image
 
+from lab_utils import datasets
+from lab_utils.datasets.clients import TINY, requests
 from lab_utils.flowers import rest
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
@@ -154,3 +156,16 @@ def test_fifty_callers_at_once_are_all_answered(server):
 def test_a_caller_that_sends_nothing_keeps_no_thread(server, monkeypatch):
     monkeypatch.setattr(rest._Handler, "timeout", 0.1)
     assert answered(server, b"Content-Length: 9\r\n") == ""  # the server closes the connection
+
+
+def test_a_server_can_read_three_of_five_clients():
+    paths = list(datasets.classes(datasets.bundled().eval_csv))[:6]
+    sent = {name: rest.read_request(body)[0] for name, body in requests(paths).items()}
+    files = [path.read_bytes() for path in paths]
+    assert sorted(sent["Dora"]) == sorted(files) and sent["Dora"] != files
+    assert sent["Eve"][:-1] == files[:-1] and files[-1].startswith(sent["Eve"][-1])
+    assert not sent["Ann"][0].startswith(b"\xff\xd8")  # base64, read as it stands
+    pictures = (sent["Ben"], sent["Cem"], files)
+    ben, cem, honest = (Image.open(io.BytesIO(each[0])).convert("RGB") for each in pictures)
+    assert ben.size == (TINY, TINY)
+    assert abs(cem.getpixel((40, 40))[0] - honest.getpixel((40, 40))[2]) < 40

@@ -275,7 +275,7 @@ def shards(arrays: Mapping[str, Any]) -> None:
     Args:
         arrays: by name, JAX arrays with a sharding.
     """
-    figure, panels = _card(7.5, 2.1, panels=len(arrays))
+    figure, panels = _card(5.2, 1.5, panels=len(arrays))
     texts = []
     for axes, (name, array) in zip(panels, arrays.items(), strict=True):
         rows, columns = ([*array.shape, 1, 1])[:2]

@@ -1,10 +1,11 @@
 """Time to grade a class: notebooks of one lab, each with other answers, on this machine.
 
-    python tests/benchmarks/grading.py [--notebooks 30] [--jobs 2]
+    python tests/benchmarks/grading.py [--notebooks 30] [--jobs 2] [--step_seconds 60]
 
 Each notebook of lab 02 is our solution with one answer of tests/wrong_answers in the place of ours, and with
 a program of its own for TODO 2f (another number of units), so that its dry run must be compiled. Prints the
 wall time of the grader's command, and the CPU time of all its processes, for a machine may be busy otherwise.
+On such a machine, a check may time out: then give it more seconds.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--notebooks", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--step_seconds", type=int, default=60)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(options.notebooks):
@@ -52,6 +54,7 @@ def main() -> None:
             path.write_text(json.dumps(learner(number)), encoding="utf-8")
         command = [sys.executable, "-m", "lab_utils.grade", str(Path(folder, "class"))]
         command += ["-o", str(Path(folder, "grades.csv")), f"--jobs={options.jobs}"]
+        command += [f"--step_seconds={options.step_seconds}"]
         start = time.perf_counter()
         subprocess.run(command, check=True)
         seconds = time.perf_counter() - start
