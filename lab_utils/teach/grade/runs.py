@@ -34,7 +34,7 @@ LIMITS = TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of me
 class Limits:
     """Seconds for a learner's cell or a check, seconds for a notebook, bytes of memory of its processes."""
 
-    step: float = 60
+    step: float = 120
     total: float = 600
     memory: int = 4 * 2**30
 
