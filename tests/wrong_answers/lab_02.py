@@ -620,7 +620,7 @@ ANSWERS = {
         ),
         Wrong(
             edited("curves", (SICK, FIXED), ("2.0 if", "1.0 if")),
-            "not what the same weights should give",
+            "moves dense/bias 0.5 times as far",
         ),
         Wrong(
             edited(
@@ -631,7 +631,7 @@ ANSWERS = {
                     "tf.train.AdamOptimizer(0.05)",
                 ),
             ),
-            "is the learning rate another one",
+            "is the optimizer another one",
         ),
         Wrong(
             edited("curves", (SICK, FIXED), (' if params["use_tpu"] else momentum', "")),
