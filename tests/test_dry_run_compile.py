@@ -121,7 +121,7 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
 
 def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(cache, "read", lambda name: None)
+    monkeypatch.setattr(cache, "read", lambda *_: None)
     with pytest.raises(Unavailable, match="pip install jax==0.10.2 libtpu"):
         compile.compile_program(program, "v2:2x2")
     monkeypatch.setattr(install.platform, "machine", lambda: "arm64")
