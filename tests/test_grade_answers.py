@@ -6,6 +6,7 @@ import time
 import lanes
 import pytest
 import wrong_answers
+from test_labs import ON_JAX
 from wrong_answers import Right
 
 from lab_utils.check import todos
@@ -33,6 +34,8 @@ def test_an_answer_gets_its_mark_from_the_grader(lab, tmp_path, monkeypatch, rec
     """Each answer is a cell of one notebook. tests/test_labs.py gives the same answers to the checks."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv(SILENCE, "1")
+    if lab in ON_JAX:
+        monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     checks, answers, apart = submissions.handed_out(lab).checks, answers_of(lab), []
     with worker.Kernel(LIMITS, time.monotonic() + LIMITS.total) as kernel:
