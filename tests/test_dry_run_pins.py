@@ -1,8 +1,8 @@
 """What the dry run says of each small port at its public door, and which of the port's functions it calls.
 
-The other corpora compare rule, severity and line. Here all that a person reads is frozen: the verdict, each
-finding with the text of its line, why and fix, and the list NOT CHECKED. A change behind the door that moves
-any of it is seen. FREEZE=1 writes the entries (tests/frozen).
+The other corpora compare rule, severity and line. Here all that a person reads is frozen: the verdict, what
+was judged, each finding with its function, the text of its line, why and fix, and the list NOT CHECKED. A
+change behind the door that moves any of it is seen. FREEZE=1 writes the entries (tests/frozen).
 """
 
 import functools
@@ -37,6 +37,7 @@ def said(finding):
     """A finding as it is frozen: its place by file, function and the line's text, not by number."""
     place = finding.place
     line = linecache.getline(place.file, place.line).strip() if place.file and place.line else ""
+    line = f"{place.function}: {line}" if place.function else line
     file = place.file.rpartition("/")[2] if place.file else plain(str(place))
     why, fix = (
         plain(re.sub(r"\b(\w+\.py):\d+", r"\1", text)) for text in (finding.why, finding.fix)
@@ -87,6 +88,7 @@ def pinned(make):
     return {
         "exit": report.exit_status,
         "verdict": report.verdict_sentence,
+        "judged": f"{report.framework} on {report.backend}, {report.devices} cores",
         "findings": sorted(said(finding) for finding in report.findings),
         "not checked": [_LEFT_OUT.sub("rules ", plain(text)) for text in report.not_checked],
         "calls": calls,
