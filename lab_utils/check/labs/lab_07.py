@@ -595,7 +595,6 @@ def serving(export: Callable) -> Cases:
     return "Bytes go through the same function as in evaluation, and the best checkpoint that is there is exported."
 
 
-_CHAIN = "CBDA"
 _AFTER = {  # of two neighbours of the chain, why the second one follows from the first
     "CB": "The weights are NaN from step 312 on, and the checkpoint of step 400 holds them.",
     "BD": "A restart reads the newest checkpoint, that of step 400.",
