@@ -28,10 +28,8 @@ from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role, Split
 from lab_utils.dry_run.records import Mode
 
-_SIZED = (
-    "compress",
-    "extract",
-)  # functions of jax.numpy that JAX ends with an error about truth values
+# Functions of jax.numpy that JAX ends with an error about truth values.
+_SIZED = ("compress", "extract")
 # JAX's words for what it cannot lower for a platform.
 _NO_RULE = re.compile(r"rule for primitive '([\w-]+)' not found for platform tpu")
 _SYMMETRIC = ("eig", "schur", "hessenberg")  # which a TPU lacks, but not eigh

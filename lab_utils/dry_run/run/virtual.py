@@ -97,10 +97,11 @@ def _look_at_term(program: Program, one_core: Program, batch: Batch, result: Vir
     """Runs the first step again for the shares of two cores, each of which all cores get."""
     shares = [[array[[core] * program.cores] for array in batch] for core in (0, 1)]
     whole = _joined_batches(program, one_core, shares, VirtualRun())
-    steps = [pair for many, one in zip(shares, whole, strict=True) for pair in
-             ((program, [many]), (one_core, [one]))]  # fmt: skip
+    pairs = [
+        ((program, [many]), (one_core, [one])) for many, one in zip(shares, whole, strict=True)
+    ]
     try:
-        with executing(steps) as wait:
+        with executing(list(itertools.chain(*pairs))) as wait:
             losses = [run["steps"][0]["losses"] for run in wait(None)[0]["runs"]]
     except (NoRoom, ChildFailed):
         return
