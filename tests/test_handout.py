@@ -1,5 +1,6 @@
 """A handout without solutions: its wheel has none, and what needs them says so."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lab_utils.check import sources, todos
 from lab_utils.teach import without_solutions
 
 ROOT = Path(__file__).parents[1]
@@ -15,16 +17,22 @@ KEPT = "lab_utils/check/__init__.py"
 
 
 def test_a_wheel_loses_the_solutions_and_their_rows(tmp_path):
-    wheel = tmp_path / "a_course-1-py3-none-any.whl"
-    record = f"{KEPT},sha256=x,1\n{NOTEBOOK},sha256=y,2\na_course-1.dist-info/RECORD,,\n"
+    wheel, checks = tmp_path / "a_course-1-py3-none-any.whl", "lab_utils/check/labs/lab_02.py"
+    record = f"{KEPT},sha256=x,1\n{NOTEBOOK},sha256=y,2\n{checks},sha256=z,3\na_course-1.dist-info/RECORD,,\n"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(KEPT, "1")
         archive.writestr(NOTEBOOK, "{}")
+        archive.writestr(checks, (ROOT / checks).read_text(encoding="utf-8"))
         archive.writestr("a_course-1.dist-info/RECORD", record)
-    assert without_solutions.strip(wheel) == 1
+    assert without_solutions.strip(wheel) == 2
     with zipfile.ZipFile(wheel) as archive:
-        assert archive.namelist() == [KEPT, "a_course-1.dist-info/RECORD"]
-        assert NOTEBOOK not in archive.read("a_course-1.dist-info/RECORD").decode()
+        rows = archive.read("a_course-1.dist-info/RECORD").decode().splitlines()
+        assert sorted(archive.namelist()) == sorted(row.split(",")[0] for row in rows)
+        assert NOTEBOOK not in archive.namelist() and KEPT in archive.namelist()
+        text = archive.read(checks).decode()
+    ids = re.findall(r"^todo\('(2\w)'", text, re.M)
+    assert ids == sources.ids(2) and todos.find("2d").hints[0] in text
+    assert "never wrapped" not in text and todos.find("2d").why not in text
     with pytest.raises(ValueError, match="holds no solutions"):
         without_solutions.strip(wheel)
     assert list(tmp_path.iterdir()) == [wheel]
@@ -39,6 +47,7 @@ mine = lambda params: None
 print(check("2a", mine), hint("2a"), solution("2a"), working(mine, "2a") is mine, sep="\\n")
 from lab_utils.check import progress
 print(progress.show([]))
+print(check("0b", {"TPU101": "A", "TPU201": "B"}))
 """
     command = [sys.executable, "-c", code]
     ran = subprocess.run(
@@ -51,4 +60,5 @@ print(progress.show([]))
     outcome, first_hint, ours, own, *said = ran.stdout.splitlines()
     assert outcome.startswith("TODO 2a: cannot be checked here") and "after you hand" in outcome
     assert first_hint.startswith("Hint 1 of 3") and "has no solutions" in ours and own == "True"
-    assert "has no solutions" in said[0] and said[-1] == "1"
+    assert "has no solutions" in said[0] and said[-2] == "1"
+    assert said[-1].startswith("TODO 0b: cannot be checked here"), "the right letters are judged"

@@ -46,6 +46,7 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
     if len(attempts) != len(entry.names):
         raise CallError(f"Write: {todos.call(entry)}")
     try:
+        sources.folder()  # without solutions no answer is judged: "correct" would tell which one is right
         status, why = judge(entry, attempts)
     except sources.NoSolutionsError as error:
         status, why = Status.CANNOT_CHECK, str(error)

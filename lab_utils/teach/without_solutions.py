@@ -2,48 +2,73 @@
 
 python -m lab_utils.teach.without_solutions out/handout/*.whl
 
-Learners then see what is asked, and their answers are checked after they have handed in: a check compares
-with the solution, which this copy has not. Hints and the dry run work as ever.
+Learners then see what is asked, and their answers are checked after they have handed in. The checks go, too,
+since they hold the right letters and the mistakes to expect; the hints stay. The dry run works as ever.
 """
 
 import argparse
+import base64
+import hashlib
 import os
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
+from lab_utils.check import sources, todos
 from lab_utils.common import command, files
 
-# The marked notebooks; the programs of the clinic without their faults.
-_SOLUTIONS = ("lab_utils/check/notebooks/", "lab_utils/datasets/files/clinic/")
+_CHECKS = "lab_utils/check/labs/"
+_NOTEBOOKS = "lab_utils/check/notebooks/"  # the marked ones
+# With them, the programs of the clinic without their faults, and the checks.
+_GONE = (_NOTEBOOKS, "lab_utils/datasets/files/clinic/", _CHECKS)
 
 
 def strip(wheel: Path) -> int:
-    """Removes the solutions from a wheel, and their rows from its record; returns how many files went.
+    """Removes solutions and checks from a wheel, and their rows from its record; returns how many files went.
 
     Raises:
         ValueError: it has none.
         OSError, zipfile.BadZipFile: it cannot be read or written.
     """
-    gone = 0
+    with zipfile.ZipFile(wheel) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.infolist()}
+    if not any(entry.filename.startswith(_NOTEBOOKS) for entry in entries):
+        raise ValueError(f"{wheel} holds no solutions")
+    kept = {entry: data for entry, data in entries.items() if not entry.filename.startswith(_GONE)}
+    added = _hints()
     number, name = tempfile.mkstemp(dir=wheel.parent, suffix=".part")
-    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(os.fdopen(number, "wb"), "w") as after:
-        for entry in before.infolist():
-            if entry.filename.startswith(_SOLUTIONS):
-                gone += 1
-                continue
-            data = before.read(entry)
+    with zipfile.ZipFile(os.fdopen(number, "wb"), "w") as archive:
+        for path, text in added.items():
+            archive.writestr(path, text, zipfile.ZIP_DEFLATED)
+        for entry, data in kept.items():
             if entry.filename.endswith(".dist-info/RECORD"):
                 rows = data.decode().splitlines(keepends=True)
-                data = "".join(r for r in rows if not r.startswith(_SOLUTIONS)).encode()
-            after.writestr(entry, data, zipfile.ZIP_DEFLATED)
-    if not gone:
-        os.unlink(name)
-        raise ValueError(f"{wheel} holds no solutions")
+                rows = [row for row in rows if not row.startswith(_GONE)]
+                data = "".join([*map(_row, added, added.values()), *rows]).encode()
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     os.chmod(name, 0o644)
     os.replace(name, wheel)
-    return gone
+    return len(entries) - len(kept)
+
+
+def _hints() -> dict[str, str]:
+    """A module for each lab, in the place of its checks: its TODOs with their hints, by path in the wheel."""
+    modules = {f"{_CHECKS}__init__.py": '"""The TODOs of each lab, with their hints."""\n'}
+    for lab in sources.paths():
+        entries = (
+            f"todo({entry.id!r}, {list(entry.hints)!r}, names={list(entry.names)!r})(print)\n"
+            for entry in todos.of_lab(lab)
+        )
+        start = "from lab_utils.check.todos import todo\n\n"
+        modules[f"{_CHECKS}lab_{lab:02d}.py"] = start + "".join(entries)
+    return modules
+
+
+def _row(path: str, text: str) -> str:
+    """A file's row in the record of a wheel: its path, its digest and its size."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+    return f"{path},sha256={digest.decode().rstrip('=')},{len(text.encode())}\n"
 
 
 def main() -> int:
