@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab_utils.check import sources
 from lab_utils.dry_run import rules
 from lab_utils.teach import site
 
@@ -30,3 +31,18 @@ def test_every_link_leads_to_a_page_and_to_a_place_on_it():
     linked = set(re.findall(r'href="([\w.]+)\.html"', contents["index.html"]))
     assert linked == pages | {"rules"}
     assert set(rules.catalogue()) <= ids["rules.html"]
+
+
+def test_a_page_shows_its_title_and_fetches_nothing():
+    """Learners read it in rooms without a network, too; a script that cannot be fetched holds a page up."""
+    contents = site.texts(ROOT)
+    for name, text in contents.items():
+        fetched = re.findall(
+            r'<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="(?!data:)[^"]*"', text
+        )
+        assert not fetched, f"{name} fetches {fetched}"
+    for number, lab in sources.labs().items():
+        titles = [
+            text for text in contents.values() if f"<title>{number:02d} · {lab['title']}<" in text
+        ]
+        assert len(titles) == 1

@@ -18,8 +18,9 @@ _ESCAPES = re.compile(
     r"\x1b\[[0-9;]*[A-Za-z]"
 )  # what a terminal takes for colours, and to clear a line
 _LINES = 14  # of printed text, which a slide has room for
+LOADER = jinja2.FileSystemLoader(Path(__file__).with_name("templates"))
 _TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+    loader=LOADER,
     autoescape=True,
     trim_blocks=True,
     lstrip_blocks=True,

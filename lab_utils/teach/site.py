@@ -43,8 +43,9 @@ def texts(root: Path) -> dict[str, str]:
             sources.labs().items(), sorted((root / "labs").glob("*.ipynb")), strict=True
         )
     ]
-    for _, _, name in labs:
-        contents[name] = _lab(root / "labs" / f"{name.removesuffix('.html')}.ipynb")
+    for number, entry, name in labs:
+        path = root / "labs" / f"{name.removesuffix('.html')}.ipynb"
+        contents[name] = _lab(path, f"{number:02d} · {entry['title']}")
     routes = {"One day": labs[: minutes.SPINE], "Electives": labs[minutes.SPINE :]}
     values = {"title": "TPU porting labs", "routes": routes, "others": titles}
     return contents | {"index.html": pages.render("site.html", **values)}
@@ -67,16 +68,17 @@ def _html(text: str, prefix: str = "") -> str:
     return markdown.markdown(_linked(text), extensions=_EXTENSIONS, extension_configs=settings)
 
 
-def _lab(path: Path) -> str:
+def _lab(path: Path, title: str) -> str:
     """A lab as it is handed out."""
     from nbconvert import HTMLExporter
 
     notebook = nbformat.read(path, as_version=4)
+    notebook.metadata["title"] = title
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _linked(cell.source)
-    text, _ = HTMLExporter().from_notebook_node(notebook, {"metadata": {"name": path.stem}})
-    return re.sub(r"<body[^>]*>", lambda body: body[0] + _BACK, text, count=1)
+    exporter = HTMLExporter(extra_loaders=[pages.LOADER], template_file="site_lab.html")
+    return exporter.from_notebook_node(notebook)[0]
 
 
 def main() -> int:
