@@ -101,6 +101,11 @@ def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
     assert all(len(point.split()) <= 14 for slide in own for point in slide.get("points", ()))
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is fetched"
     assert text.count("</script>") == len(slides.SCRIPTS) + 1 and slides.minutes(ROOT, lab) <= 12
+    code = re.findall(r'<code class="language-python"[^>]*>(.*?)</code>', text, re.S)
+    widest = max(
+        (len(html.unescape(line)) for part in code for line in part.splitlines()), default=0
+    )
+    assert widest <= 108, "a slide of 1280 pixels cuts a longer line of code"
     short = sum(slide["minutes"] for slide in own if slide.get("short"))
     marked = [slide for slide in own if slide.get("short")]
     assert short == 5 and text.count("Part of the short talk.") == len(marked)
