@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 
 from lab_utils import __main__
 from lab_utils.check import setup
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.runtime import doctor, install
 
 ROOT = Path(__file__).parents[1]
@@ -105,6 +107,18 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     check = doctor.packages()
     assert not check.ok and check.state == "apache-beam is 1.0, not ==2.77.0"
     assert check.remedy == '%pip install "apache-beam==2.77.0"'
+
+
+def test_a_mac_lacks_one_stage_as_the_doctor_and_the_page_of_machines_say(monkeypatch):
+    monkeypatch.setattr(install, "machine", lambda: "Darwin on arm64")
+    monkeypatch.setattr(process.importlib.util, "find_spec", lambda name: name != "libtpu" or None)
+    process.require("jax")  # what the stage run asks for
+    with pytest.raises(Unavailable, match="The other stages work here"):
+        process.require("jax", "libtpu")
+    check = doctor.tpu_compiler()
+    assert check.ok
+    assert check.state == "not made for Darwin on arm64: the dry run skips its stage compile"
+    assert "The dry run skips its stage *compile*" in (ROOT / "labs/set_up.md").read_text()
 
 
 def names_of(steps):

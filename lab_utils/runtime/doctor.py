@@ -120,7 +120,7 @@ def tensorflow() -> Check:
 def tpu_compiler() -> Check:
     """libtpu can compile for a TPU that is not here. Linux on x86-64 alone has it."""
     if install.machine() != install.LIBTPU_MACHINE:
-        state = f"not made for {install.machine()}: the dry run does only its stages trace and read"
+        state = f"not made for {install.machine()}: the dry run skips its stage compile"
         return Check(True, "TPU compiler", state)
     code = (
         "import os; from lab_utils import runtime;"
