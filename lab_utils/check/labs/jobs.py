@@ -48,8 +48,10 @@ class Job:
         max_steps: int | None = None,
     ) -> "Job":
         """Writes the checkpoints on the way, and notes from where to where, on which data."""
-        one = "train takes either max_steps, the step at which it stops, or steps, a number from here on. Give one of them."
-        expect((steps is None) != (max_steps is None), one)
+        expect(
+            (steps is None) != (max_steps is None),
+            "train takes either max_steps, the step at which it stops, or steps, a number from here on. Give one of them.",
+        )
         expect(len(self.calls) < 2 * _MOST, "The loop does not end. What changes its condition?")
         start = self._newest()
         end = max_steps if steps is None else start + steps
@@ -74,8 +76,10 @@ class Job:
         checkpoint_path: str | None = None,
     ) -> dict[str, float]:
         """The accuracy of the newest checkpoint, which is a thousandth of its step."""
-        endless = f"evaluate needs steps=data.eval_steps: the padding never ends. Yours has steps={steps}."
-        expect(steps == EVAL_STEPS, endless)
+        expect(
+            steps == EVAL_STEPS,
+            f"evaluate needs steps=data.eval_steps: the padding never ends. Yours has steps={steps}.",
+        )
         self._feed(input_fn, "evaluate")
         expect(self._fed == "evaluation", "evaluate gets the training data: pass data.evaluate.")
         step = int(checkpoint_path.rpartition("-")[2]) if checkpoint_path else self._newest()
@@ -103,8 +107,10 @@ class Job:
         self._fed = None
         if callable(input_fn):
             input_fn({"batch_size": 8})
-        message = f"{function} gets something else than an input_fn: data.train_from(step) makes one for training, and data.evaluate is one."
-        expect(self._fed is not None, message)
+        expect(
+            self._fed is not None,
+            f"{function} gets something else than an input_fn: data.train_from(step) makes one for training, and data.evaluate is one.",
+        )
 
     def _newest(self) -> int:
         path = self.latest_checkpoint()

@@ -54,8 +54,9 @@ def line(write_line: Callable) -> Cases:
     for most in (20, 4):
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
         outputs = program.structured_outputs
-        pair = "a pair, the line and the number written"
-        returns(outputs, several(outputs, 2), "write_line", pair)
+        returns(
+            outputs, several(outputs, 2), "write_line", "a pair, the line and the number written"
+        )
         kinds = [(output.shape, output.dtype) for output in outputs]
         yield f"With most={most}, the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
