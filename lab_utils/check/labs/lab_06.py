@@ -25,7 +25,12 @@ from lab_utils.check.tools import (
     scope_of,
     several,
 )
+from lab_utils.convert.images import RgbJpeg
+from lab_utils.convert.records import encode_example
+from lab_utils.dry_run.inspect import all_nodes
 from lab_utils.estimator import tf
+
+Transforms = list[tuple[str, tf.Operation]]  # what makes a graph's datasets, and its op, in order
 
 RECORDS = 6  # in a file
 READERS = 8  # files at a time
@@ -34,22 +39,19 @@ _FILES = 50  # with more pictures than the lab has
 _PICTURES = RECORDS * _FILES
 _DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
 _BUFFER = 1024  # elements that shuffle is to hold in 6b
-_BATCH = 32  # of the lab
+_BATCH, _ASKED = 32, 5  # examples of a batch in the lab, and in 6b and 6c
 
 
 @contextlib.contextmanager
 def files_of_records(count: int, encoded: bytes = b"") -> Iterator[str]:
     """The pattern of files of RECORDS records; each record has a class of its own, from 1 on."""
-    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded]))
+    image = RgbJpeg(encoded, 180, 240)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             path = Path(folder, f"train-{number:05d}-of-{count:05d}")
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for label in range(RECORDS * number + 1, RECORDS * number + RECORDS + 1):
-                    label = tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))
-                    features = {"image/encoded": encoded, "image/class/label": label}
-                    example = tf.train.Example(features=tf.train.Features(feature=features))
-                    writer.write(example.SerializeToString())
+                    writer.write(encode_example(image, path.name.encode(), label, "Rosa"))
         yield f"{folder}/train-*"
 
 
@@ -114,19 +116,19 @@ def _expect_each_once(numbers: list[int], count: int) -> None:
     expect(right, f"{message}; yours gives {len(numbers)}, {different} of them different.")
 
 
-def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, free: bool) -> None:
+def _expect_readers(transforms: Transforms, training: bool, free: bool) -> None:
     """Raises Wrong unless several files are read at a time, in an order that fits; `free` are the options."""
-    readers = [op for name, op in transforms if name == "interleave"]
+    readers = _ops(transforms, "interleave")
     expect(
         bool(readers), "The files are read one after the other: interleave reads several at a time."
     )
-    reader, given = readers[-1], _arguments(readers[-1])
+    reader = readers[-1]
     expect(
         "Parallel" in reader.type,
         "Without num_parallel_calls, interleave takes records from several files in turn, but reads only one file at "
         "a time: each waits for the one before.",
     )
-    cycle = given["cycle_length"]
+    cycle = _argument(reader, "cycle_length")
     expect(
         cycle != tf.data.AUTOTUNE,
         "cycle_length is left to tf.data, which takes the number of this machine's cores. A reader that waits needs no "
@@ -134,7 +136,7 @@ def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, 
     )
     few = cycle is not None and cycle < READERS
     expect(not few, f"cycle_length={cycle}: eight files should be read at a time.")
-    calls = given.get("num_parallel_calls")
+    calls = _argument(reader, "num_parallel_calls")
     expect(
         calls != 1,
         "num_parallel_calls=1 reads one file at a time, only in another thread. tf.data.AUTOTUNE finds a number.",
@@ -169,29 +171,25 @@ def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, 
 )
 def feeding(input_fn: Callable) -> str:
     """Encoded records shuffled, repeated, decoded on several cores, in full batches, prefetched."""
-    with _pipeline(input_fn, "input_fn", 5) as (dataset, transforms, params):
-        names = [name for name, _ in transforms]
-        shape, kind = dataset.element_spec[0].shape, dataset.element_spec[0].dtype.name
+    with _pipeline(input_fn, "input_fn") as (images, transforms, _):
         same(
-            [kind, shape],
-            ["uint8", [5, _SIZE, _SIZE, 3]],
+            [images.dtype.name, images.shape],
+            ["uint8", [_ASKED, _SIZE, _SIZE, 3]],
             "The images of a batch (random_view makes uint8 of SIZE)",
         )
         _expect_parallel_decoder(transforms)
-        caches = [op for name, op in transforms if name == "cache"]
+        caches = _ops(transforms, "cache")
         expect(
             not any(map(_image, caches)),
             "The cache keeps the views of the first epoch: all later epochs would see the same ones.",
         )
         _expect_shuffle(transforms, _BUFFER)
-        mixed = next(op for name, op in transforms if name == "shuffle")
+        mixed = _ops(transforms, "shuffle")[0]
         expect(
             _image(mixed) is None,
             "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
             "memory: shuffle the records.",
         )
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(input_fn, params)
     return "Small elements are shuffled, only views are decoded, and every batch is full and ready in time."
 
 
@@ -224,7 +222,7 @@ def _megabytes(size: float) -> str:
 def _expect_cached_pictures(cached_input_fn: Callable) -> None:
     """Raises Wrong unless decoded pictures are cached, where the memory holds them."""
     memory = int(1.1 * _DECODED)
-    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
+    with _pipeline(cached_input_fn, "cached_input_fn", memory) as (_, transforms, _):
         names = [name for name, _ in transforms]
         _expect_parallel_decoder(transforms)
         expect(
@@ -253,17 +251,15 @@ def _expect_cached_pictures(cached_input_fn: Callable) -> None:
             "No shuffle stands below the cache: every epoch would have the same order.",
         )
         _expect_shuffle(transforms[cache:])
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(cached_input_fn, params)
 
 
 def _expect_no_more_than_records(cached_input_fn: Callable, fit: bool) -> None:
     """Raises Wrong unless the records are cached where they `fit`, and nothing where not even these do."""
     memory = int(0.9 * _DECODED) if fit else 20 * _PICTURES
-    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
+    with _pipeline(cached_input_fn, "cached_input_fn", memory) as (_, transforms, size):
         names = [name for name, _ in transforms]
-        allowed = f"Of {_megabytes(memory)} of memory, decoded pictures need {_megabytes(_DECODED)} and records {_megabytes(params['bytes'])}"
-        caches = [op for name, op in transforms if name == "cache"]
+        allowed = f"Of {_megabytes(memory)} of memory, decoded pictures need {_megabytes(_DECODED)} and records {_megabytes(size)}"
+        caches = _ops(transforms, "cache")
         expect(
             not any(map(_image, caches)),
             f"{allowed}. Yours caches decoded pictures, which do not fit.",
@@ -285,20 +281,21 @@ def _expect_no_more_than_records(cached_input_fn: Callable, fit: bool) -> None:
             )
         _expect_parallel_decoder(transforms)
         _expect_shuffle(transforms)
-        mixed = [op for name, op in transforms if name == "shuffle"]
+        mixed = _ops(transforms, "shuffle")
         expect(
             not any(map(_image, mixed)),
             f"{allowed}. The shuffle buffer holds decoded pictures, too, which do not fit: shuffle the records.",
         )
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(cached_input_fn, params)
 
 
 @contextlib.contextmanager
 def _pipeline(
-    input_fn: Callable, name: str, batch: int, memory: int = 0
-) -> Iterator[tuple[tf.data.Dataset, list[tuple[str, tf.Operation]], dict]]:
-    """Context manager: what the learner's input_fn gives for 300 pictures, its transforms, its params."""
+    input_fn: Callable, name: str, memory: int = 0
+) -> Iterator[tuple[tf.TensorSpec, Transforms, int]]:
+    """Context manager: the images that the learner's input_fn gives, its transforms, the bytes of its files.
+
+    At its end it raises Wrong unless the input_fn repeats whole epochs.
+    """
     modes: list[bool] = []
     genuine = scope_of(input_fn).get("read")
 
@@ -314,7 +311,7 @@ def _pipeline(
         mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
     ):
         size = sum(map(os.path.getsize, tf.io.gfile.glob(pattern)))
-        params = {"batch_size": batch, "pattern": pattern}
+        params = {"batch_size": _ASKED, "pattern": pattern}
         params |= {"examples": _PICTURES, "bytes": size, "memory": memory}
         with tf.Graph().as_default() as graph:
             built = input_fn(dict(params))
@@ -331,18 +328,20 @@ def _pipeline(
         expect(pair and spec[0].shape.rank == 4, f"{message}; yours is {spec}.")
         same(
             spec[0].shape[0],
-            batch,
+            _ASKED,
             'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)',
         )
         transforms = _transforms(graph)
         expect(
-            "interleave" in [name for name, _ in transforms],
+            bool(_ops(transforms, "interleave")),
             "The files are read one after the other: `read` reads several at once.",
         )
-        yield dataset, transforms, params
+        yield spec[0], transforms, size
+        _expect_repeat(transforms, dataset)
+        _expect_whole_epoch(input_fn, params)
 
 
-def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
+def _transforms(graph: tf.Graph) -> Transforms:
     """The ops that made a graph's datasets, in order; one as map_and_batch counts as two.
 
     Above the readers stand the names of the files, whose shuffling does not count.
@@ -354,6 +353,11 @@ def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
     return found[readers[0] :] if readers else found
 
 
+def _ops(transforms: Transforms, kind: str) -> list[tf.Operation]:
+    """The ops of one kind, in order."""
+    return [op for name, op in transforms if name == kind]
+
+
 def _image(op: tf.Operation) -> tf.TensorSpec | None:
     """The decoded image, or batch of images, in an element of the dataset that `op` makes, if any."""
     specs = zip(op.get_attr("output_shapes"), op.get_attr("output_types"), strict=True)
@@ -361,28 +365,23 @@ def _image(op: tf.Operation) -> tf.TensorSpec | None:
     return images[0] if images else None
 
 
-def _arguments(op: tf.Operation) -> dict[str, Any]:
-    """The arguments of a dataset by name; None for one that the graph does not hold as a constant."""
-    values, place = {}, 0
-    for argument in op.op_def.input_arg:
-        length = 1
-        if argument.type_list_attr:
-            length = len(op.get_attr(argument.type_list_attr))
-        elif argument.number_attr:
-            length = op.get_attr(argument.number_attr)
-        else:
-            value = tf.get_static_value(op.inputs[place])
-            values[argument.name] = None if value is None else value.item()
-        place += length
-    return values
+def _argument(op: tf.Operation, name: str) -> Any:
+    """An argument of a dataset; None where it has none of that name, or the graph holds no constant for it.
+
+    It is counted from the end, since a list of any length may stand before it.
+    """
+    names = [argument.name for argument in op.op_def.input_arg]
+    if name not in names:
+        return None
+    return tf.get_static_value(op.inputs[names.index(name) - len(names)])
 
 
-def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None:
+def _expect_parallel_decoder(transforms: Transforms) -> None:
     """Raises Wrong unless the map that decodes works on several pictures at a time."""
-    decoder = next((op for name, op in transforms if name == "map" and _image(op)), None)
+    decoder = next(filter(_image, _ops(transforms, "map")), None)
     if decoder is None:  # decoded by other means
         return
-    calls = _arguments(decoder).get("num_parallel_calls", None)
+    calls = _argument(decoder, "num_parallel_calls")
     expect(
         "Parallel" in decoder.type or "Batch" in decoder.type,
         "The map that decodes has no num_parallel_calls: it works on one picture at a time.",
@@ -393,13 +392,14 @@ def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None
     )
 
 
-def _expect_shuffle(transforms: list[tuple[str, tf.Operation]], least: int = _PICTURES) -> None:
+def _expect_shuffle(transforms: Transforms, least: int = _PICTURES) -> None:
     """Raises Wrong unless something is shuffled, again in each epoch, in a buffer of `least` elements or more."""
-    shuffles = [op for name, op in transforms if name == "shuffle"]
+    shuffles = _ops(transforms, "shuffle")
     expect(bool(shuffles), "Nothing is shuffled: every epoch has the order of the files.")
-    again = [op.get_attr("reshuffle_each_iteration") for op in shuffles if _has(op, "reshuffle")]
-    expect(all(again), "With reshuffle_each_iteration=False every epoch has the same order.")
-    sizes = [_arguments(op)["buffer_size"] for op in shuffles]
+    again = "reshuffle_each_iteration"
+    reshuffled = [op.get_attr(again) for op in shuffles if again in op.node_def.attr]
+    expect(all(reshuffled), "With reshuffle_each_iteration=False every epoch has the same order.")
+    sizes = [_argument(op, "buffer_size") for op in shuffles]
     expect(
         None in sizes or max(sizes) >= least,
         f"A shuffle buffer of {sizes[0]} mixes too little: an example never comes much earlier than the files have it. "
@@ -407,15 +407,10 @@ def _expect_shuffle(transforms: list[tuple[str, tf.Operation]], least: int = _PI
     )
 
 
-def _has(op: tf.Operation, attribute: str) -> bool:
-    return any(name.startswith(attribute) for name in op.node_def.attr)
-
-
-def _expect_repeat(
-    names: list[str], transforms: list[tuple[str, tf.Operation]], dataset: tf.data.Dataset
-) -> None:
+def _expect_repeat(transforms: Transforms, dataset: tf.data.Dataset) -> None:
     """Raises Wrong unless whole epochs repeat for ever, and the last transform is prefetch."""
-    counts = [_arguments(op)["count"] for name, op in transforms if name == "repeat"]
+    names = [name for name, _ in transforms]
+    counts = [_argument(op, "count") for op in _ops(transforms, "repeat")]
     expect(
         bool(counts),
         "The dataset ends after the first epoch, and so does the training: call repeat().",
@@ -439,32 +434,32 @@ def _expect_repeat(
         )
     message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
-    for op in [op for name, op in transforms if name == "prefetch" and _image(op)]:
+    for op in filter(_image, _ops(transforms, "prefetch")):
         _expect_few_ahead(op)
 
 
 def _expect_few_ahead(prefetch: tf.Operation) -> None:
     """Raises Wrong where decoded pictures wait in a buffer that could hold as many as a shuffle buffer."""
-    ahead, image = _arguments(prefetch)["buffer_size"], _image(prefetch)
-    batches = image.shape.rank == 4
-    kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
-    expect(
-        ahead is None or ahead * (_BATCH if batches else 1) <= _BUFFER,
-        f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
-        "would: one or two are enough, and AUTOTUNE finds a number.",
-    )
+    ahead = _argument(prefetch, "buffer_size")
+    batches = _image(prefetch).shape.rank == 4
+    if ahead * (_BATCH if batches else 1) > _BUFFER:
+        kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
+        raise Wrong(
+            f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
+            "would: one or two are enough, and AUTOTUNE finds a number."
+        )
 
 
 def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     """Raises Wrong unless an epoch holds each picture once: one pass, without shuffle and repeat."""
-    pictures = _PICTURES
-    with contextlib.ExitStack() as stack:
-        for name in ("shuffle", "repeat"):
-            idle = mock.patch.object(tf.data.Dataset, name, lambda self, *_, **__: self)
-            stack.enter_context(idle)
-        one_pass = input_fn(params).take(2 * pictures)
+
+    def idle(self: tf.data.Dataset, *_: Any, **__: Any) -> tf.data.Dataset:
+        return self
+
+    with mock.patch.multiple(tf.data.Dataset, shuffle=idle, repeat=idle):
+        one_pass = input_fn(params).take(2 * _PICTURES)
         numbers = [int(label) for _, labels in one_pass for label in labels]
-    _expect_each_once(numbers, pictures)
+    _expect_each_once(numbers, _PICTURES)
 
 
 @todo(
@@ -555,7 +550,7 @@ def _expect_ops_and_shape(random_crop: Callable, pixels: np.ndarray) -> None:
     graph = function.get_concrete_function(*specs, tf.TensorSpec([], tf.int32))
     result = graph.structured_outputs
     returns(result, several(result, 2), "random_crop", "a pair, the crop and the label")
-    kinds = {node.op for node in _nodes(graph.graph.as_graph_def())}
+    kinds = {node.op for node in all_nodes(graph.graph.as_graph_def())}
     expect(
         not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"},
         "numpy_function and py_function call Python for each picture. That gives new places, but only on a host that "
@@ -580,10 +575,3 @@ def _crops(
 def _places(crops: list[tuple[np.ndarray, int]]) -> list[tuple[int, int]]:
     """Top and left of each crop."""
     return [(int(image[0, 0, 0]), int(image[0, 0, 1])) for image, _ in crops]
-
-
-def _nodes(graph: tf.compat.v1.GraphDef) -> Iterator[Any]:
-    """The nodes of a graph and of its functions."""
-    yield from graph.node
-    for function in graph.library.function:
-        yield from function.node_def
