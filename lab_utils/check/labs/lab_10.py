@@ -12,8 +12,7 @@ import numpy as np
 
 from lab_utils.check.devices import AGAIN, DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
-from lab_utils.check.programs import written
-from lab_utils.check.sources import read_edited
+from lab_utils.check.sources import edited_function
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, failure, returns, same, several
 from lab_utils.common.figures import counted
@@ -306,19 +305,10 @@ def each_once(filled: Callable) -> str:
 def really_split(program: Any) -> str:
     """What a device holds of kernels and momenta; a step computes what it computes without a distribution."""
     _keras()
-    text = read_edited(program, 10, "noor.py")
-    scope: dict[str, Any] = {"__name__": "noor"}
-    try:
-        exec(compile(text, written(text, "noor.py"), "exec"), scope)
-    except Exception as error:
-        raise Wrong(f"noor.py cannot be read: {failure(error)}") from None
-    expect(
-        callable(scope.get("build")),
-        "noor.py no longer has build, the function that the check calls.",
-    )
+    build = edited_function(program, 10, "noor.py", "build")
     with _left_as_it_was() as keras:
         try:
-            model = scope["build"](keras.distribution.list_devices()[:DEVICES])
+            model = build(keras.distribution.list_devices()[:DEVICES])
             model.optimizer.build(model.trainable_variables)
             x = np.ones([16, 64], np.float32)
             # train_on_batch of Keras 3.13, which Colab has, fails under a distribution without weights.

@@ -11,8 +11,7 @@ import numpy as np
 
 from lab_utils.check.devices import DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
-from lab_utils.check.programs import written
-from lab_utils.check.sources import read_edited
+from lab_utils.check.sources import edited_function
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import (
     a,
@@ -491,16 +490,7 @@ def _expect_saved(manager: Any, start: dict) -> None:
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
     devices = eight_devices()
-    text = read_edited(program, 11, "mira.py")
-    scope: dict[str, Any] = {"__name__": "mira"}
-    try:
-        exec(compile(text, written(text, "mira.py"), "exec"), scope)
-    except Exception as error:
-        raise Wrong(f"mira.py cannot be read: {failure(error)}") from None
-    expect(
-        callable(scope.get("make_step")),
-        "mira.py no longer has make_step, the function that the check calls.",
-    )
+    make_step = edited_function(program, 11, "mira.py", "make_step")
     random = np.random.default_rng(8)
     x, y = np.float32(random.normal(size=(64, 4))), np.float32(random.normal(size=64))
     weights = {"slope": np.float32([1, -1, 2, 0.5]), "level": np.float32(0.25)}
@@ -508,7 +498,7 @@ def moved_from_pmap(program: Any) -> str:
     gradients = {"slope": 2 * x.T @ error / 64, "level": 2 * error.mean()}
     loss = float((error**2).mean())
     for count in (1, 2, 8):
-        step = scope["make_step"](devices[:count])
+        step = make_step(devices[:count])
         try:
             answer = step(weights, x, y)
         except Exception as problem:
