@@ -18,8 +18,10 @@ from lab_utils.check.same import show
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, reason, same
 from lab_utils.common.figures import counted, scaled
+from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
+from lab_utils.convert.records import encode_example
 from lab_utils.estimator import tf
 
 # isort: split
@@ -383,15 +385,10 @@ def reading(parse: Callable) -> Cases:
 
 def _record(label: int | None) -> bytes:
     """A record of a picture of that class, counted from 1; None for one without the feature."""
-    example = tf.train.Example()
-    feature = example.features.feature
-    feature["image/encoded"].bytes_list.value.append(picture(40, 60))
-    if label is not None:
-        feature["image/class/label"].int64_list.value.append(label)
-    for name in ("height", "width", "channels"):
-        feature[f"image/{name}"].int64_list.value.append(3)
-    for name in ("class/text", "format", "colorspace", "filename"):
-        feature[f"image/{name}"].bytes_list.value.append(b"RGB")
+    record = encode_example(to_rgb_jpeg(picture(40, 60)), b"IMG 1.JPG", label or 0, "Rosa")
+    example = tf.train.Example.FromString(record)
+    if label is None:
+        del example.features.feature["image/class/label"]
     return example.SerializeToString()
 
 
