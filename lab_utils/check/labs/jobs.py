@@ -1,5 +1,6 @@
 """What a learner's training loop drives in its check: a stand-in for a job, and a real job of some steps."""
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import expect
+from lab_utils.convert.logs import quiet
 from lab_utils.estimator import tf, tpu, v1
 
 EVAL_STEPS = 3
@@ -129,12 +131,11 @@ class Job:
             return
         with tf.Graph().as_default(), v1.Session() as session:
             step = v1.train.get_or_create_global_step()
-            saver = v1.train.Saver(max_to_keep=None)
+            saver = v1.train.Saver(max_to_keep=100)  # the checkpoint file names those that are kept
             session.run(v1.global_variables_initializer())
             before = v1.train.get_checkpoint_state(self.model_dir)
             if before:
-                paths = [(path, 0.0) for path in before.all_model_checkpoint_paths]
-                saver.set_last_checkpoints_with_time(paths)
+                saver.recover_last_checkpoints(before.all_model_checkpoint_paths)
             for number in steps:
                 session.run(step.assign(number))
                 saver.save(session, f"{self.model_dir}/model.ckpt", global_step=number)
@@ -191,12 +192,8 @@ def real_job(every: int) -> Iterator[tuple[Any, SimpleNamespace]]:
     estimator = tpu.TPUEstimator(
         model_fn, config=config, use_tpu=False, train_batch_size=4, eval_batch_size=4
     )
-    loud = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.FATAL)
-    try:
+    with quiet(logging.CRITICAL):
         yield (
             estimator,
             SimpleNamespace(train_from=input_from, evaluate=input_from(0), eval_steps=1),
         )
-    finally:
-        v1.logging.set_verbosity(loud)

@@ -2,10 +2,10 @@
 
 import contextlib
 import io
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -17,7 +17,8 @@ from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
-from lab_utils.dry_run.inspect import tpu_shard_context
+from lab_utils.convert.logs import quiet
+from lab_utils.dry_run.inspect import ancestors, tpu_shard_context
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -104,13 +105,8 @@ def _after_stages(inference: Callable, bfloat16: bool) -> tuple[tf.Tensor, tf.Te
 def _expect_head_in_float32(inference: Callable) -> None:
     """Raises `Wrong` where something after the stages is in bfloat16, other than what they return."""
     logits, made = _after_stages(inference, True)
-    waiting, seen = [logits.op], {made.op}
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        waiting += [tensor.op for tensor in op.inputs]
+    head = ancestors([logits.op]) - ancestors([made.op])
+    for op in [op for op in reversed(logits.graph.get_operations()) if op in head]:
         rounded = op.type not in _PASSED_ON and tf.bfloat16 in [out.dtype for out in op.outputs]
         expect(
             not rounded,
@@ -442,19 +438,13 @@ def job(train_and_evaluate: Callable) -> Cases:
 SIDE = 32
 
 
-class _Exporter:
-    """Stands for an Estimator that is exported: it builds the receiver, and writes nothing.
-
-    Its folder holds the checkpoints of some steps.
-    """
+class _Exporter(jobs.Job):
+    """A job with the checkpoints of some steps, which is exported: it builds the receiver, and writes nothing."""
 
     def __init__(self, steps: Sequence[int]) -> None:
+        super().__init__(steps, (), every=100)
         self.graph = tf.Graph()
         self.receiver = None
-        self.model_dir = jobs.Job(steps, (), every=100).model_dir
-        self.config = SimpleNamespace(model_dir=self.model_dir)
-        paths = [f"{self.model_dir}/model.ckpt-{step}" for step in steps]
-        v1.train.update_checkpoint_state(self.model_dir, paths[-1], paths)
         self.step = steps[-1]  # of the checkpoint that is exported
 
     def export_saved_model(
@@ -483,10 +473,6 @@ class _Exporter:
         if checkpoint_path is not None:
             self.step = self._step_of(checkpoint_path)
         return f"{export_dir_base}/1".encode()
-
-    def latest_checkpoint(self) -> str | None:
-        """The path of the newest checkpoint."""
-        return tf.train.latest_checkpoint(self.model_dir)
 
     def _step_of(self, path: Any) -> int:
         """The step of a checkpoint by its path."""
@@ -561,14 +547,9 @@ def _expect_best(export: Callable) -> None:
 def serving(export: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out; of the checkpoints the best one that is there."""
     exporter = _Exporter((100, 200))
-    loud = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     one = "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn."
-    try:
-        with as_wrong("not scalars|rank", one):
-            result = export(exporter, SIDE, "exports", {100: 0.7, 200: 0.8})
-    finally:
-        v1.logging.set_verbosity(loud)
+    with quiet(logging.CRITICAL), as_wrong("not scalars|rank", one):  # map_fn logs that
+        result = export(exporter, SIDE, "exports", {100: 0.7, 200: 0.8})
     receiver = exporter.receiver
     expect(
         hasattr(exporter.receiver, "receiver_tensors") or receiver is not None,
