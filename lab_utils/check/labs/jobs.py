@@ -48,6 +48,7 @@ class Job:
         hooks: Sequence[Any] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
     ) -> "Job":
         """Writes the checkpoints on the way, and notes from where to where, on which data."""
         expect(
@@ -76,6 +77,7 @@ class Job:
         steps: int | None = None,
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
+        name: str | None = None,
     ) -> dict[str, float]:
         """The accuracy of the newest checkpoint, which is a thousandth of its step."""
         expect(
