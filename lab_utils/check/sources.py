@@ -12,12 +12,14 @@ import re
 import sys
 import textwrap
 import types
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lab_utils.check import programs
-from lab_utils.check.outcome import NotAttempted
+from lab_utils.check.outcome import NotAttempted, Wrong
+from lab_utils.check.tools import expect, failure
 from lab_utils.common.source import SOLUTION
 
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
@@ -113,12 +115,12 @@ def regions(lab: int) -> dict[str, list[str]]:
     return by_todo
 
 
-def read_edited(program: Any, lab: int, file: str) -> str:
-    """The text of a program that a lab's cell holds, after the learner has edited it.
+def edited_function(program: Any, lab: int, file: str, name: str) -> Callable:
+    """A function of a program that a lab's cell holds, after the learner has edited it.
 
     Raises:
         NotAttempted: it is as learners find it.
-        Wrong: as read_program.
+        Wrong: as read_program, or the program cannot be executed, or has no such function.
     """
     text = programs.read_program(program, file)
     cells = (cell["source"] for cell in _cells(lab))
@@ -126,7 +128,16 @@ def read_edited(program: Any, lab: int, file: str) -> str:
     cell = REGION.sub(lambda region: "\n".join(STARTER.findall(region[2])), cell)
     if _words(text) == _words(cell.partition("\n")[2]):
         raise NotAttempted(programs.AS_IT_WAS)
-    return text
+    scope: dict[str, Any] = {"__name__": Path(file).stem}
+    try:
+        exec(compile(text, programs.written(text, file), "exec"), scope)
+    except Exception as error:
+        raise Wrong(f"{file} cannot be read: {failure(error)}") from None
+    expect(
+        callable(scope.get(name)),
+        f"{file} no longer has {name}, the function that the check calls.",
+    )
+    return scope[name]
 
 
 def _words(text: str) -> list[str]:

@@ -355,6 +355,18 @@ for stop in stops:
 return results
 """)
         ),
+        # A name for the evaluation, under which its summaries stand
+        Right(
+            loop("""
+step, results = resume_point(estimator.model_dir), {}
+while step < max_steps:
+    start, step = step, min((step // every + 1) * every, max_steps)
+    estimator.train(data.train_from(start), hooks=hooks, max_steps=step, saving_listeners=None)
+    metrics = estimator.evaluate(data.evaluate, steps=data.eval_steps, name="held_out")
+    results[step] = metrics["accuracy"]
+return results
+""")
+        ),
         # steps instead of max_steps, the step from the metrics
         Right(
             loop("""

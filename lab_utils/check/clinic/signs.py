@@ -328,16 +328,20 @@ def _all(paces: dict[str, float]) -> float:
 
 def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     what = f"The input for {_NAMES[mode]}"
-    why = f"port() gives no input function for {_NAMES[mode]} any more."
-    expect(port.input(mode) is not None, why)
+    expect(
+        port.input(mode) is not None, f"port() gives no input function for {_NAMES[mode]} any more."
+    )
     given = _read(port, mode)
-    why = f"{what} draws random numbers, and should not."
-    expect(healthy.random or not given.random, why)
-    why = f"{what} no longer draws anything at random: was augmentation taken out?"
-    expect(given.random or not healthy.random, why)
+    expect(healthy.random or not given.random, f"{what} draws random numbers, and should not.")
+    expect(
+        given.random or not healthy.random,
+        f"{what} no longer draws anything at random: was augmentation taken out?",
+    )
     follows = healthy.rows[0] == 2 * healthy.rows[1]
-    why = f"{what} makes batches of {given.rows[0]} whatever params['batch_size'] says."
-    expect(not follows or given.rows[0] != given.rows[1], why)
+    expect(
+        not follows or given.rows[0] != given.rows[1],
+        f"{what} makes batches of {given.rows[0]} whatever params['batch_size'] says.",
+    )
     slower = sorted(healthy.speed - given.speed)
     expect(not slower, f"{what} no longer has {' and '.join(slower)}.")
     names = _columns(healthy.batches, weight, given.random).keys()
@@ -386,8 +390,10 @@ def _expect_input(port: Port, mode: str, healthy: Input, weight: str) -> None:
     )
     whole = len(set(ours[:epoch])) - _MIXED * epoch
     expect(len(theirs) < epoch or different >= whole, why)
-    why = "Training no longer shuffles again in each epoch."
-    expect(_repeats(ours, epoch) or not _repeats(theirs, epoch), why)
+    expect(
+        _repeats(ours, epoch) or not _repeats(theirs, epoch),
+        "Training no longer shuffles again in each epoch.",
+    )
 
 
 def _expect_shuffle(mixed: float, before: float) -> None:
@@ -440,10 +446,14 @@ def _without_order(row: np.ndarray) -> np.ndarray:
 
 
 def _expect_model(model: Model, healthy: Model, what: str) -> None:
-    why = f"The model draws random numbers in {what}, and should not."
-    expect(healthy.random or not model.random, why)
-    why = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
-    expect(model.random or not healthy.random, why)
+    expect(
+        healthy.random or not model.random,
+        f"The model draws random numbers in {what}, and should not.",
+    )
+    expect(
+        model.random or not healthy.random,
+        f"The model draws nothing at random in {what} any more: was dropout or noise taken out?",
+    )
     gone, new = sorted(healthy.trained - model.trained), sorted(model.trained - healthy.trained)
     why = f"Variables have other names: {', '.join(gone)} became {', '.join(new) or 'none'}, so"
     expect(not gone, f"{why} checkpoints that are there no longer fit.")
@@ -452,10 +462,10 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         (model.changes - healthy.changes, "changes {}, and should not."),
     ):
         expect(not names, "A training step " + why.format(", ".join(sorted(names)[:4])))
-    why = (
-        f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
+    expect(
+        model.summaries >= healthy.summaries,
+        f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}.",
     )
-    expect(model.summaries >= healthy.summaries, why)
     _expect_starts(model, healthy)
     _expect_constants(model, healthy)
     weights = [name for name in healthy.numbers if name.startswith(_NEW)]
@@ -474,16 +484,20 @@ def _expect_starts(model: Model, healthy: Model) -> None:
         same_number = np.ptp(start) == np.ptp(before) == 0 and start.flat[0] == before.flat[0]
         sizes = [np.std(each) for each in (start, before)]
         both_random = min(sizes) > 0 and (before.size < _MANY or max(sizes) < _FASTER * min(sizes))
-        why = f"The training of {name} starts from other values: is the initializer another one?"
-        expect(bool(same_number or both_random), why)
+        expect(
+            bool(same_number or both_random),
+            f"The training of {name} starts from other values: is the initializer another one?",
+        )
 
 
 def _expect_constants(model: Model, healthy: Model) -> None:
     """Raises `Wrong` where an optimizer is another one, or one of its numbers or a rate of dropout is."""
     kinds, before = ({kind for kind, *_ in each.constants} for each in (model, healthy))
     gone = sorted(k.removeprefix(_APPLY) for k in before - kinds if k.startswith(_APPLY))
-    why = f"No weights are updated by {' and '.join(gone)} any more: is the optimizer another one?"
-    expect(not gone, why)
+    expect(
+        not gone,
+        f"No weights are updated by {' and '.join(gone)} any more: is the optimizer another one?",
+    )
     for kind, name, value in sorted(model.constants - healthy.constants):
         before = [v for k, n, v in healthy.constants if (k, n) == (kind, name)]
         why = f"{name} is {value:g}, and was {before[0]:g}." if before else ""
@@ -496,8 +510,10 @@ def _expect_settings(model: Model, healthy: Model, same_size: bool) -> None:
     expect(not lost, f"{' and '.join(lost)} was set, and is not any more.")
     name = _SIZE.format("train")
     size, before = (each.settings.get(name) for each in (model, healthy))
-    why = f"{name} is {size}, and was {before}: it is the batch of all cores together."
-    expect(not same_size or size == before, why)
+    expect(
+        not same_size or size == before,
+        f"{name} is {size}, and was {before}: it is the batch of all cores together.",
+    )
     save, loop = model.settings.get(_SAVE), model.settings.get(_LOOP)
     if save and loop and healthy.settings.get(_SAVE, 0) % healthy.settings.get(_LOOP, 1) == 0:
         why = f"A checkpoint is due every {save} steps, but a loop of {loop} ends before one is written:"
@@ -539,5 +555,4 @@ def _expect_numbers(model: Model, healthy: Model, what: str, names: Sequence[str
         expect(name in model.numbers, f"In {what} {name} is missing.")
         tolerance = _OF_LOSS if name == "the loss" else _TOLERANCE
         apart = same.difference(healthy.numbers[name], model.numbers[name], tolerance)
-        why = f"In {what} {name} is not what the same weights should give: {apart}."
-        expect(not apart, why)
+        expect(not apart, f"In {what} {name} is not what the same weights should give: {apart}.")

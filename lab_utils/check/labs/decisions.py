@@ -21,15 +21,19 @@ def expect_decisions(
         against: by "question answer" what speaks against that one, in the place of the general sentence.
     """
     questions = ", ".join(map(repr, right))
-    message = f"Expected a dict with an answer for each of {questions}; yours is {a(answers)}."
-    expect(isinstance(answers, Mapping), message)
+    expect(
+        isinstance(answers, Mapping),
+        f"Expected a dict with an answer for each of {questions}; yours is {a(answers)}.",
+    )
     lacking = [str(question) for question in right if question not in answers]
     expect(not lacking, f"Not decided yet: {'; '.join(lacking)}.")
     spellings = {choice.lower(): choice for choice in choices}
     picks = {question: spellings.get(str(answers[question]).strip().lower()) for question in right}
     for question, answer in picks.items():
-        message = f"{question}: {answers[question]!r} is not one of {', '.join(choices)}."
-        expect(answer is not None, message)
+        expect(
+            answer is not None,
+            f"{question}: {answers[question]!r} is not one of {', '.join(choices)}.",
+        )
     wrong = [q for q, (ours, _) in right.items() if picks[q].lower() != ours.lower()]
     reasons = "\n".join(
         f"{q}: not {picks[q]}. {(against or {}).get(f'{q} {picks[q]}', right[q][1])}" for q in wrong

@@ -1,5 +1,6 @@
 """What a learner's training loop drives in its check: a stand-in for a job, and a real job of some steps."""
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import expect
+from lab_utils.convert.logs import quiet
 from lab_utils.estimator import tf, tpu, v1
 
 EVAL_STEPS = 3
@@ -46,10 +48,13 @@ class Job:
         hooks: Sequence[Any] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
     ) -> "Job":
         """Writes the checkpoints on the way, and notes from where to where, on which data."""
-        one = "train takes either max_steps, the step at which it stops, or steps, a number from here on. Give one of them."
-        expect((steps is None) != (max_steps is None), one)
+        expect(
+            (steps is None) != (max_steps is None),
+            "train takes either max_steps, the step at which it stops, or steps, a number from here on. Give one of them.",
+        )
         expect(len(self.calls) < 2 * _MOST, "The loop does not end. What changes its condition?")
         start = self._newest()
         end = max_steps if steps is None else start + steps
@@ -72,10 +77,13 @@ class Job:
         steps: int | None = None,
         hooks: Sequence[Any] | None = None,
         checkpoint_path: str | None = None,
+        name: str | None = None,
     ) -> dict[str, float]:
         """The accuracy of the newest checkpoint, which is a thousandth of its step."""
-        endless = f"evaluate needs steps=data.eval_steps: the padding never ends. Yours has steps={steps}."
-        expect(steps == EVAL_STEPS, endless)
+        expect(
+            steps == EVAL_STEPS,
+            f"evaluate needs steps=data.eval_steps: the padding never ends. Yours has steps={steps}.",
+        )
         self._feed(input_fn, "evaluate")
         expect(self._fed == "evaluation", "evaluate gets the training data: pass data.evaluate.")
         step = int(checkpoint_path.rpartition("-")[2]) if checkpoint_path else self._newest()
@@ -103,8 +111,10 @@ class Job:
         self._fed = None
         if callable(input_fn):
             input_fn({"batch_size": 8})
-        message = f"{function} gets something else than an input_fn: data.train_from(step) makes one for training, and data.evaluate is one."
-        expect(self._fed is not None, message)
+        expect(
+            self._fed is not None,
+            f"{function} gets something else than an input_fn: data.train_from(step) makes one for training, and data.evaluate is one.",
+        )
 
     def _newest(self) -> int:
         path = self.latest_checkpoint()
@@ -123,12 +133,11 @@ class Job:
             return
         with tf.Graph().as_default(), v1.Session() as session:
             step = v1.train.get_or_create_global_step()
-            saver = v1.train.Saver(max_to_keep=None)
+            saver = v1.train.Saver(max_to_keep=100)  # the checkpoint file names those that are kept
             session.run(v1.global_variables_initializer())
             before = v1.train.get_checkpoint_state(self.model_dir)
             if before:
-                paths = [(path, 0.0) for path in before.all_model_checkpoint_paths]
-                saver.set_last_checkpoints_with_time(paths)
+                saver.recover_last_checkpoints(before.all_model_checkpoint_paths)
             for number in steps:
                 session.run(step.assign(number))
                 saver.save(session, f"{self.model_dir}/model.ckpt", global_step=number)
@@ -185,12 +194,8 @@ def real_job(every: int) -> Iterator[tuple[Any, SimpleNamespace]]:
     estimator = tpu.TPUEstimator(
         model_fn, config=config, use_tpu=False, train_batch_size=4, eval_batch_size=4
     )
-    loud = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.FATAL)
-    try:
+    with quiet(logging.CRITICAL):
         yield (
             estimator,
             SimpleNamespace(train_from=input_from, evaluate=input_from(0), eval_steps=1),
         )
-    finally:
-        v1.logging.set_verbosity(loud)

@@ -30,8 +30,10 @@ def batches_of_one_size(input_after: Callable) -> Cases:
             dataset = input_after({"batch_size": size})
         expect_dataset(dataset, "input_after")
         shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
-        unknown = "The size of a batch is still unknown, as in input_before: the last batch may be smaller."
-        expect(all(shape.rank and shape[0] is not None for shape in shapes), unknown)
+        expect(
+            all(shape.rank and shape[0] is not None for shape in shapes),
+            "The size of a batch is still unknown, as in input_before: the last batch may be smaller.",
+        )
         yield f"Shapes in a batch of {size}", [shape.as_list() for shape in shapes]
         labels = [
             tf.nest.flatten(batch)[-1].tolist() for batch in dataset.take(5).as_numpy_iterator()

@@ -102,11 +102,11 @@ def _expect_whole_buffer(make_input_fn: Callable) -> None:
     """Raises Wrong where the last of the lab's 1,437 digits are never among the first in training."""
     pixels, numbers = np.zeros([_DIGITS, 8, 8]), np.arange(_DIGITS)
     (first, *_) = _batches(make_input_fn(pixels, numbers, _DIGITS // 10, True), 1)
-    message = (
+    expect(
+        first[1].max() > 0.95 * _DIGITS,
         f"Of {_DIGITS:,} digits (as in the lab), the first {_DIGITS // 10} that training gives are all among the first "
-        f"{first[1].max():,}: the buffer of shuffle does not hold all of them. How many must it hold?"
+        f"{first[1].max():,}: the buffer of shuffle does not hold all of them. How many must it hold?",
     )
-    expect(first[1].max() > 0.95 * _DIGITS, message)
 
 
 def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -72,11 +72,11 @@ def plan(eval_plan: Callable) -> Cases:
         parts = eval_plan(list(examples), cores, most)
         parts = parts.numpy() if tf.is_tensor(parts) else parts
         parts = parts.tolist() if isinstance(parts, np.ndarray) else parts
-        noun = "three numbers, (per_core, steps, padding)"
-        returns(parts, several(parts, 3), "eval_plan", noun)
+        returns(parts, several(parts, 3), "eval_plan", "three numbers, (per_core, steps, padding)")
         whole = all(isinstance(number, Integral) for number in parts)
-        message = f"per_core, steps and padding should be whole numbers, int; yours are {parts!r}."
-        expect(whole, message)
+        expect(
+            whole, f"per_core, steps and padding should be whole numbers, int; yours are {parts!r}."
+        )
         _expect_plan([int(number) for number in parts], examples, cores, most, words)
         label = f"(per_core, steps, padding) of {examples} examples, {words}"
         yield label, [int(number) for number in parts]
@@ -113,8 +113,10 @@ def expect_rows(spec: tuple) -> None:
     for (name, shape), part in zip(shapes.items(), tf.nest.flatten(spec), strict=True):
         known = part.shape.rank is not None and part.shape[1:].is_fully_defined()
         given = part.shape[1:].as_list() if known else f"of the unknown shape {part.shape}"
-        message = f"In a batch each {name} is {given}, not {shape}. {_TYPES}"
-        expect(known and part.shape[1:].as_list() == shape, message)
+        expect(
+            known and part.shape[1:].as_list() == shape,
+            f"In a batch each {name} is {given}, not {shape}. {_TYPES}",
+        )
 
 
 def expect_each_once(numbers: np.ndarray, real: np.ndarray, count: int, where: str) -> None:
@@ -129,19 +131,21 @@ def expect_each_once(numbers: np.ndarray, real: np.ndarray, count: int, where: s
     found = len(set(numbers.tolist()))
     steps = f"The first {len(real)} rows"
     between = bool(real.any()) and not real[: np.flatnonzero(real)[-1]].all()
-    message = (
+    expect(
+        found == count or not between,
         f"{where}: {steps} hold {found} of the {count} examples, and padding between them. Padding comes after the last "
-        "example: do not shuffle the two together."
+        "example: do not shuffle the two together.",
     )
-    expect(found == count or not between, message)
-    message = (
+    expect(
+        found == count,
         f"{where}: {steps} hold {found} of the {count} examples. The others are lost: is something dropped before the "
-        "padding is added?"
+        "padding is added?",
     )
-    expect(found == count, message)
     most, times = collections.Counter(numbers.tolist()).most_common(1)[0]
-    message = f"{where}: some examples count more than once, as number {most}, which counts {times} times."
-    expect(len(numbers) == count, message)
+    expect(
+        len(numbers) == count,
+        f"{where}: some examples count more than once, as number {most}, which counts {times} times.",
+    )
 
 
 @todo(
@@ -284,10 +288,10 @@ def words_and_weights(review_batches: Callable) -> str:
     _expect_static_reviews(batches.element_spec, length)
     rows = _rows(batches.take(2 * len(_REVIEWS)))
     for star, text in enumerate(_REVIEWS):
-        message = (
-            f"The review {text!r} never comes, in {2 * len(_REVIEWS)} batches: is it filtered out?"
+        expect(
+            star in rows,
+            f"The review {text!r} never comes, in {2 * len(_REVIEWS)} batches: is it filtered out?",
         )
-        expect(star in rows, message)
         _expect_row(rows[star], text, words_of(text.encode())[:length].tolist())
     return "Batches have one shape: reviews are cut and padded, and each word has weight 1, also the one of number 0."
 
@@ -314,8 +318,7 @@ def _expect_static_reviews(spec: Any, length: int) -> None:
             )
         known = part.shape.rank is not None and part.shape.as_list() == shape
         expect(known, message)
-        message = f"{name} is {part.dtype.name}, and should be {kind.name}."
-        expect(part.dtype == kind, message)
+        expect(part.dtype == kind, f"{name} is {part.dtype.name}, and should be {kind.name}.")
 
 
 def _rows(batches: tf.data.Dataset) -> dict[int, tuple[list[int], list[float]]]:
@@ -335,10 +338,10 @@ def _expect_row(row: tuple[list[int], list[float]], text: str, expected: list[in
     """Raises `Wrong` unless a row holds the `expected` words of the review, and the weights that fit them."""
     words, weight = row
     count = len(expected)
-    message = (
-        f"Of {text!r} the batch holds the words {words}, and the first LENGTH words are {expected}."
+    expect(
+        words[:count] == expected,
+        f"Of {text!r} the batch holds the words {words}, and the first LENGTH words are {expected}.",
     )
-    expect(words[:count] == expected, message)
     message = (
         f"The words {words} of {text!r} have the weights {weight}: the word of number 0 is a word, too. A number does "
         "not tell a word from padding."
@@ -346,11 +349,11 @@ def _expect_row(row: tuple[list[int], list[float]], text: str, expected: list[in
     wanted = [1.0] * count + [0.0] * (len(words) - count)
     by_number = 0 in expected and weight == [float(word != 0) for word in words]
     expect(not by_number, message)
-    message = (
+    expect(
+        weight == wanted,
         f"The words {words} of {text!r} have the weights {weight}. It has {count} words within LENGTH, so the weights "
-        f"are {wanted}."
+        f"are {wanted}.",
     )
-    expect(weight == wanted, message)
 
 
 _reads: list[str] = []  # of the datasets below, of which only the shapes should be looked at
@@ -450,16 +453,19 @@ def the_test(expect_static: Callable) -> str:
         error = _raised(expect_static, make())
         expect(not _reads, "Your test reads the data. The static shapes are known without them.")
         if reason:
-            message = f"A dataset passes that a TPU would refuse: {words}. {reason}"
-            expect(error is not None, message)
+            expect(
+                error is not None, f"A dataset passes that a TPU would refuse: {words}. {reason}"
+            )
         kind = f"For {words}, your test raised {type(error).__name__}, not ValueError: {error}. {reason}".rstrip()
         expect(error is None or isinstance(error, ValueError), kind)
-        message = f"A dataset that is static does not pass: {words}. Your test said: {error}"
-        expect(bool(reason) or error is None, message)
+        expect(
+            bool(reason) or error is None,
+            f"A dataset that is static does not pass: {words}. Your test said: {error}",
+        )
         said[words] = str(error)
-    message = (
+    expect(
+        said[_IN_LABELS] != said[_IN_WORDS],
         f'Your error says "{said[_IN_LABELS]}" of the labels and of the words: name the part that is not static, by '
-        "its name, its place or its shape."
+        "its name, its place or its shape.",
     )
-    expect(said[_IN_LABELS] != said[_IN_WORDS], message)
     return "Your test fails for each unknown size, wherever it stands, and reads no data."

@@ -56,21 +56,21 @@ def host_metrics(metric_fn: Callable) -> Cases:
     alike = [[*tensors, np.ones_like(weight)] for *tensors, weight in batches]
     unweighted = values_of_metrics(metric_fn, alike, _NAMES)
     for name in _NAMES:
-        message = (
-            f"{name}: {values[name]:.4g} is the value without weights, in which padding counts."
+        expect(
+            values[name] != unweighted[name],
+            f"{name}: {values[name]:.4g} is the value without weights, in which padding counts.",
         )
-        expect(values[name] != unweighted[name], message)
     for name in _NAMES:
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
         yield label, values[name], 1e-4
     losses, weight = batches[1][2:]
     batches[1][2] = np.where(weight > 0, losses, np.float32(np.nan))
     for name, value in values_of_metrics(metric_fn, batches, _NAMES).items():
-        message = (
+        expect(
+            np.isclose(value, values[name], rtol=1e-4),
             f"{name} is {value:.4g} where the loss of padding is NaN, and {values[name]:.4g} where it is a number: "
-            "what is 0 * NaN?"
+            "what is 0 * NaN?",
         )
-        expect(np.isclose(value, values[name], rtol=1e-4), message)
     return "The three metrics count 21 examples, and the 11 rows of padding change nothing, even if their loss is NaN."
 
 
@@ -84,8 +84,10 @@ def _expect_largest(worst: float, batches: list[list[np.ndarray]]) -> None:
         (0.0, "what the variable began with. Is the op that changes it the second of the pair?"),
     )
     for value, what in told:
-        message = f"The largest losses of two batches are {first:.4g} and {last:.4g}, but your worst_loss is {worst:.4g}, {what}"
-        expect(not np.isclose(worst, value, rtol=1e-4), message)
+        expect(
+            not np.isclose(worst, value, rtol=1e-4),
+            f"The largest losses of two batches are {first:.4g} and {last:.4g}, but your worst_loss is {worst:.4g}, {what}",
+        )
 
 
 _CORES = 8
@@ -119,10 +121,14 @@ def review(wrong: str, shows: Sequence, hides: Sequence) -> str:
         reported, right = told[name][0]
         example = f"the cores have {counts} real rows. With random losses D reports {reported:.3f}"
         alike = all(np.isclose(*pair) for pair in told[name])
-        why = f"{name}: {example}, and the mean over all real rows is {right:.3f} as well."
-        expect(not alike or name == "hides", why)
-        why = f"{name}: {example}, but the mean over all real rows is {right:.3f}."
-        expect(alike or name == "shows", why)
+        expect(
+            not alike or name == "hides",
+            f"{name}: {example}, and the mean over all real rows is {right:.3f} as well.",
+        )
+        expect(
+            alike or name == "shows",
+            f"{name}: {example}, but the mean over all real rows is {right:.3f}.",
+        )
     return (
         "D averages the cores' means, which is right only if all cores have equally many real rows."
     )
@@ -184,8 +190,10 @@ def loop_lengths(loops: Mapping, written: Sequence) -> str:
                 f"{job}: not None, since one of the divisors of {hook} meets all conditions.",
             )
             continue
-        message = f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}."
-        expect(isinstance(loop, Integral) and loop > 0, message)
+        expect(
+            isinstance(loop, Integral) and loop > 0,
+            f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}.",
+        )
         against = _against(job, loop)
         expect(not against, against)
     _expect_written(written)
@@ -213,13 +221,17 @@ def checkpoints(loop: int, every: int, steps: int) -> list[int]:
 
 def _expect_written(written: Any) -> None:
     """Raises `Wrong` unless these are the steps of the colleague's checkpoints."""
-    kind = f"written should be a list of steps, such as [0, 200]; yours is {a(written)}."
-    expect(isinstance(written, list | tuple | set | np.ndarray), kind)
+    expect(
+        isinstance(written, list | tuple | set | np.ndarray),
+        f"written should be a list of steps, such as [0, 200]; yours is {a(written)}.",
+    )
     theirs, ours = sorted(set(written)), checkpoints(_LOOP, _EVERY, _STEPS)
     for step in theirs:
         ends = step in (0, _STEPS) or step % _LOOP == 0
-        message = f"written: no loop of {_LOOP} ends at step {step!r}, so the host cannot write a checkpoint there."
-        expect(ends and 0 <= step <= _STEPS, message)
+        expect(
+            ends and 0 <= step <= _STEPS,
+            f"written: no loop of {_LOOP} ends at step {step!r}, so the host cannot write a checkpoint there.",
+        )
     for step, what in ((0, "before its first step"), (_STEPS, "after its last step")):
         expect(step in theirs, f"written: the job writes a checkpoint {what}, too.")
     for last, step in zip(ours, ours[1:], strict=False):

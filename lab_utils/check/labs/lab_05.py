@@ -18,8 +18,10 @@ from lab_utils.check.same import show
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, reason, same
 from lab_utils.common.figures import counted, scaled
+from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
+from lab_utils.convert.records import encode_example
 from lab_utils.estimator import tf
 
 # isort: split
@@ -102,12 +104,12 @@ def dofn(ToExample: type) -> Cases:
         with other_names(ToExample.process, make_example=failure, read_row=row):
             outputs = _outputs(to_example, "b.jpg,Rosa")
         became = ", ".join(map(str, outputs)) if isinstance(outputs, list) else outputs
-        message = (
+        expect(
+            str(outputs).startswith(type(bug).__name__),
             f"A bug in make_example (an exception other than RejectError) becomes {became}: a whole data set could become "
             "rejects without an error. Catch only RejectError. (If you catch the KeyError of an unknown label, put nothing "
-            "but the look-up into that try block.)"
+            "but the look-up into that try block.)",
         )
-        expect(str(outputs).startswith(type(bug).__name__), message)
     return (
         "Every row becomes an example or a reject, and each worker makes the table of labels once."
     )
@@ -257,12 +259,16 @@ def _names(output: Path) -> str:
 def _expect_records(output: Path, shards: int, examples: list[bytes]) -> None:
     """Raises Wrong unless `output` holds these examples in so many TFRecord files, in any order."""
     written = _names(output)
-    message = "Nothing was written: has the pipeline run? It runs at the end of its with block, or with run()."
-    expect(written != "nothing", message)
+    expect(
+        written != "nothing",
+        "Nothing was written: has the pipeline run? It runs at the end of its with block, or with run().",
+    )
     expected = [f"train-{n:05d}-of-{shards:05d}.tfrecord" for n in range(shards)]
     files = sorted(path.name for path in output.glob("train*"))
-    message = f"With shards={shards} the files of examples should be {', '.join(expected)}; yours wrote {written}."
-    expect(files == expected, message)
+    expect(
+        files == expected,
+        f"With shards={shards} the files of examples should be {', '.join(expected)}; yours wrote {written}.",
+    )
     try:
         records = list(
             tf.data.TFRecordDataset([str(output / name) for name in files]).as_numpy_iterator()
@@ -274,8 +280,9 @@ def _expect_records(output: Path, shards: int, examples: list[bytes]) -> None:
         ) from None
     expect(bool(records), "No example was written: does ParDo run the DoFn `to_example`?")
     odd = [record for record in records if record not in examples]
-    message = f"A record is not one of the examples that the DoFn yields, but {show(odd[:1])}."
-    expect(not odd, message)
+    expect(
+        not odd, f"A record is not one of the examples that the DoFn yields, but {show(odd[:1])}."
+    )
     label = "The number of examples written for each good row (the list has one row twice)"
     counts = {row: records.count(row) for row in examples}
     same(list(counts.values()), [examples.count(row) for row in counts], label)
@@ -284,13 +291,15 @@ def _expect_records(output: Path, shards: int, examples: list[bytes]) -> None:
 def _expect_rejects(output: Path, lines: list[str]) -> None:
     """Raises Wrong unless `output` holds these lines in rejects.tsv, in any order."""
     file = output / "rejects.tsv"
-    message = f"The rejects should be in one file named rejects.tsv; yours wrote {_names(output)}."
-    expect(file.is_file(), message)
-    written = file.read_text(encoding="utf-8").splitlines()
-    message = (
-        f"A line of rejects.tsv should be the row, a tab and the reason; yours has {written[:1]}."
+    expect(
+        file.is_file(),
+        f"The rejects should be in one file named rejects.tsv; yours wrote {_names(output)}.",
     )
-    expect(all(line.count("\t") == 1 for line in written), message)
+    written = file.read_text(encoding="utf-8").splitlines()
+    expect(
+        all(line.count("\t") == 1 for line in written),
+        f"A line of rejects.tsv should be the row, a tab and the reason; yours has {written[:1]}.",
+    )
     same(
         sorted(written), sorted(lines), "The lines of rejects.tsv (the list has one bad row twice)"
     )
@@ -350,8 +359,10 @@ def reading(parse: Callable) -> Cases:
         yield f"{where}, the type of the class", spec[1].dtype.name
         yield f"{where}, the weight's type and static shape", [spec[2].dtype.name, spec[2].shape]
         (image, number, _), *others = dataset.repeat(16).as_numpy_iterator()
-        message = "The same record gives a different picture each time: random crops and flips belong in the transform for training."
-        expect(all(np.array_equal(other, image) for other, *_ in others), message)
+        expect(
+            all(np.array_equal(other, image) for other, *_ in others),
+            "The same record gives a different picture each time: random crops and flips belong in the transform for training.",
+        )
         yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
         square = f"the whole of it squeezed into {side} x {side}, as red, green, blue (0 to 1)"
         whole = f"of a picture whose red grows to the right and green downwards, {square}"
@@ -363,26 +374,21 @@ def reading(parse: Callable) -> Cases:
     yield "The class and the weight of a record of class 1", _class_and_weight(parse, 1)
     for label, words in ((0, "with the label 0"), (None, "without image/class/label")):
         number, weight = _class_and_weight(parse, label)
-        message = (
+        expect(
+            0 <= number < 5,
             f"A record {words} becomes class {number}, which the loss cannot use: on a TPU its loss is NaN, and NaN "
-            "times a weight of 0 is NaN. Give it a class that exists."
-        )
-        expect(0 <= number < 5, message)  # the kinds of flowers
+            "times a weight of 0 is NaN. Give it a class that exists.",
+        )  # the kinds of flowers
         yield f"The weight of a record {words}", weight
     return "All pictures have the same static shape, classes count from 0, and pictures without a class do not count."
 
 
 def _record(label: int | None) -> bytes:
     """A record of a picture of that class, counted from 1; None for one without the feature."""
-    example = tf.train.Example()
-    feature = example.features.feature
-    feature["image/encoded"].bytes_list.value.append(picture(40, 60))
-    if label is not None:
-        feature["image/class/label"].int64_list.value.append(label)
-    for name in ("height", "width", "channels"):
-        feature[f"image/{name}"].int64_list.value.append(3)
-    for name in ("class/text", "format", "colorspace", "filename"):
-        feature[f"image/{name}"].bytes_list.value.append(b"RGB")
+    record = encode_example(to_rgb_jpeg(picture(40, 60)), b"IMG 1.JPG", label or 0, "Rosa")
+    example = tf.train.Example.FromString(record)
+    if label is None:
+        del example.features.feature["image/class/label"]
     return example.SerializeToString()
 
 
@@ -433,15 +439,21 @@ def deciding(decisions: dict) -> str:
         whole = isinstance(files, int) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
         size = f"{name}: {counted(files, 'file')} of {scaled(1e6 * megabytes / files, 'B')}"
-        message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others."
-        expect(files % hosts == 0, message)
-        message = f"{size} are so small that opening them costs more than reading."
-        expect(megabytes / files >= _SMALLEST, message)
+        expect(
+            files % hosts == 0,
+            f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others.",
+        )
+        expect(
+            megabytes / files >= _SMALLEST,
+            f"{size} are so small that opening them costs more than reading.",
+        )
         message = f"{size}: each host reads a single file. Give it several to read at once."
         possible = megabytes / (2 * hosts) >= _SMALLEST
         expect(not possible or files >= 2 * hosts, message)
         if "A" in rules and not 100 <= megabytes / files <= 200:
             raise Wrong(f"{size}: files of 100 to 200 MB are possible here.")
-        message = f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets the number?"
-        expect(str(letter).strip().upper() in list(rules), message)
+        expect(
+            str(letter).strip().upper() in list(rules),
+            f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets the number?",
+        )
     return "Each host has the same number of files, and each file is large enough to read fast."

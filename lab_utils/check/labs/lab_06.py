@@ -25,7 +25,12 @@ from lab_utils.check.tools import (
     scope_of,
     several,
 )
+from lab_utils.convert.images import RgbJpeg
+from lab_utils.convert.records import encode_example
+from lab_utils.dry_run.inspect import all_nodes
 from lab_utils.estimator import tf
+
+Transforms = list[tuple[str, tf.Operation]]  # what makes a graph's datasets, and its op, in order
 
 RECORDS = 6  # in a file
 READERS = 8  # files at a time
@@ -34,22 +39,19 @@ _FILES = 50  # with more pictures than the lab has
 _PICTURES = RECORDS * _FILES
 _DECODED = _PICTURES * _KEPT * _KEPT * 3  # bytes
 _BUFFER = 1024  # elements that shuffle is to hold in 6b
-_BATCH = 32  # of the lab
+_BATCH, _ASKED = 32, 5  # examples of a batch in the lab, and in 6b and 6c
 
 
 @contextlib.contextmanager
 def files_of_records(count: int, encoded: bytes = b"") -> Iterator[str]:
     """The pattern of files of RECORDS records; each record has a class of its own, from 1 on."""
-    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded]))
+    image = RgbJpeg(encoded, 180, 240)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             path = Path(folder, f"train-{number:05d}-of-{count:05d}")
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for label in range(RECORDS * number + 1, RECORDS * number + RECORDS + 1):
-                    label = tf.train.Feature(int64_list=tf.train.Int64List(value=[label]))
-                    features = {"image/encoded": encoded, "image/class/label": label}
-                    example = tf.train.Example(features=tf.train.Features(feature=features))
-                    writer.write(example.SerializeToString())
+                    writer.write(encode_example(image, path.name.encode(), label, "Rosa"))
         yield f"{folder}/train-*"
 
 
@@ -85,15 +87,17 @@ def reading(read: Callable) -> str:
             firsts |= {label // RECORDS for label in _classes(again.take(READERS))}
             if len(firsts) > 2 * READERS:
                 break
-        message = (
+        expect(
+            len(firsts) > 2 * READERS,
             "In training every epoch begins with the same files: their names should be shuffled again in each epoch, "
-            "which is what list_files does by default."
+            "which is what list_files does by default.",
         )
-        expect(len(firsts) > 2 * READERS, message)
         evaluation = read(pattern, False)
         orders = [_classes(each) for each in (evaluation, evaluation, read(pattern, False))]
-        message = "In evaluation the order changes from pass to pass: by default list_files shuffles the names of the files."
-        expect(orders[0] == orders[1] == orders[2], message)
+        expect(
+            orders[0] == orders[1] == orders[2],
+            "In evaluation the order changes from pass to pass: by default list_files shuffles the names of the files.",
+        )
     return "Eight files are read at a time: in training in another order in each epoch, in evaluation in a fixed one."
 
 
@@ -112,40 +116,47 @@ def _expect_each_once(numbers: list[int], count: int) -> None:
     expect(right, f"{message}; yours gives {len(numbers)}, {different} of them different.")
 
 
-def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, free: bool) -> None:
+def _expect_readers(transforms: Transforms, training: bool, free: bool) -> None:
     """Raises Wrong unless several files are read at a time, in an order that fits; `free` are the options."""
-    readers = [op for name, op in transforms if name == "interleave"]
-    message = "The files are read one after the other: interleave reads several at a time."
-    expect(bool(readers), message)
-    reader, given = readers[-1], _arguments(readers[-1])
-    message = (
+    readers = _ops(transforms, "interleave")
+    expect(
+        bool(readers), "The files are read one after the other: interleave reads several at a time."
+    )
+    reader = readers[-1]
+    expect(
+        "Parallel" in reader.type,
         "Without num_parallel_calls, interleave takes records from several files in turn, but reads only one file at "
-        "a time: each waits for the one before."
+        "a time: each waits for the one before.",
     )
-    expect("Parallel" in reader.type, message)
-    cycle = given["cycle_length"]
-    message = (
+    cycle = _argument(reader, "cycle_length")
+    expect(
+        cycle != tf.data.AUTOTUNE,
         "cycle_length is left to tf.data, which takes the number of this machine's cores. A reader that waits needs no "
-        f"core: state {READERS}."
+        f"core: state {READERS}.",
     )
-    expect(cycle != tf.data.AUTOTUNE, message)
     few = cycle is not None and cycle < READERS
     expect(not few, f"cycle_length={cycle}: eight files should be read at a time.")
-    calls = given.get("num_parallel_calls")
-    message = "num_parallel_calls=1 reads one file at a time, only in another thread. tf.data.AUTOTUNE finds a number."
-    expect(calls != 1, message)
+    calls = _argument(reader, "num_parallel_calls")
+    expect(
+        calls != 1,
+        "num_parallel_calls=1 reads one file at a time, only in another thread. tf.data.AUTOTUNE finds a number.",
+    )
     few = calls is not None and 1 < calls < READERS
-    message = f"num_parallel_calls={calls}: of the {cycle} files at most {calls} are read at the same time."
-    expect(not few, message)
+    expect(
+        not few,
+        f"num_parallel_calls={calls}: of the {cycle} files at most {calls} are read at the same time.",
+    )
     order = reader.get_attr("deterministic")
     free = order == b"false" or (order == b"default" and free)
-    message = (
+    expect(
+        free or not training,
         "In training the records come in a fixed order, so a slow file makes the other readers wait: "
-        "deterministic=False lets them go on."
+        "deterministic=False lets them go on.",
     )
-    expect(free or not training, message)
-    message = "In evaluation the order depends on which reader is faster: leave deterministic as it is, or set it to True."
-    expect(training or not free, message)
+    expect(
+        training or not free,
+        "In evaluation the order depends on which reader is faster: leave deterministic as it is, or set it to True.",
+    )
 
 
 @todo(
@@ -160,24 +171,25 @@ def _expect_readers(transforms: list[tuple[str, tf.Operation]], training: bool, 
 )
 def feeding(input_fn: Callable) -> str:
     """Encoded records shuffled, repeated, decoded on several cores, in full batches, prefetched."""
-    with _pipeline(input_fn, "input_fn", 5) as (dataset, transforms, params):
-        names = [name for name, _ in transforms]
-        shape, kind = dataset.element_spec[0].shape, dataset.element_spec[0].dtype.name
-        label = "The images of a batch (random_view makes uint8 of SIZE)"
-        same([kind, shape], ["uint8", [5, _SIZE, _SIZE, 3]], label)
-        _expect_parallel_decoder(transforms)
-        caches = [op for name, op in transforms if name == "cache"]
-        message = "The cache keeps the views of the first epoch: all later epochs would see the same ones."
-        expect(not any(map(_image, caches)), message)
-        _expect_shuffle(transforms, _BUFFER)
-        mixed = next(op for name, op in transforms if name == "shuffle")
-        message = (
-            "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
-            "memory: shuffle the records."
+    with _pipeline(input_fn, "input_fn") as (images, transforms, _):
+        same(
+            [images.dtype.name, images.shape],
+            ["uint8", [_ASKED, _SIZE, _SIZE, 3]],
+            "The images of a batch (random_view makes uint8 of SIZE)",
         )
-        expect(_image(mixed) is None, message)
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(input_fn, params)
+        _expect_parallel_decoder(transforms)
+        caches = _ops(transforms, "cache")
+        expect(
+            not any(map(_image, caches)),
+            "The cache keeps the views of the first epoch: all later epochs would see the same ones.",
+        )
+        _expect_shuffle(transforms, _BUFFER)
+        mixed = _ops(transforms, "shuffle")[0]
+        expect(
+            _image(mixed) is None,
+            "shuffle stands below the decoding, so its buffer holds decoded pictures, which take several times the "
+            "memory: shuffle the records.",
+        )
     return "Small elements are shuffled, only views are decoded, and every batch is full and ready in time."
 
 
@@ -210,69 +222,80 @@ def _megabytes(size: float) -> str:
 def _expect_cached_pictures(cached_input_fn: Callable) -> None:
     """Raises Wrong unless decoded pictures are cached, where the memory holds them."""
     memory = int(1.1 * _DECODED)
-    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
+    with _pipeline(cached_input_fn, "cached_input_fn", memory) as (_, transforms, _):
         names = [name for name, _ in transforms]
         _expect_parallel_decoder(transforms)
-        message = (
+        expect(
+            "cache" in names,
             f"There is no cache: every picture is decoded again in each epoch. {_PICTURES} pictures of KEPT pixels take "
-            f"{_megabytes(_DECODED)}, and {_megabytes(memory)} are allowed: put cache() below the decoding."
+            f"{_megabytes(_DECODED)}, and {_megabytes(memory)} are allowed: put cache() below the decoding.",
         )
-        expect("cache" in names, message)
         cache = names.index("cache")
         image = _image(transforms[cache][1])
-        message = (
+        expect(
+            image is not None,
             "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them. "
-            f"{_megabytes(memory)} are allowed, and {_PICTURES} decoded pictures of uint8 take {_megabytes(_DECODED)}."
+            f"{_megabytes(memory)} are allowed, and {_PICTURES} decoded pictures of uint8 take {_megabytes(_DECODED)}.",
         )
-        expect(image is not None, message)
-        message = (
-            "repeat stands above the cache, which never fills then, and grows with every epoch."
+        expect(
+            "repeat" not in names[:cache],
+            "repeat stands above the cache, which never fills then, and grows with every epoch.",
         )
-        expect("repeat" not in names[:cache], message)
-        label = "What the cache stores (single pictures from `whole`; `random_view` would fix the crop for all epochs)"
-        same([image.dtype.name, image.shape], ["uint8", [_KEPT, _KEPT, 3]], label)
-        message = "No shuffle stands below the cache: every epoch would have the same order."
-        expect("shuffle" in names[cache:], message)
+        same(
+            [image.dtype.name, image.shape],
+            ["uint8", [_KEPT, _KEPT, 3]],
+            "What the cache stores (single pictures from `whole`; `random_view` would fix the crop for all epochs)",
+        )
+        expect(
+            "shuffle" in names[cache:],
+            "No shuffle stands below the cache: every epoch would have the same order.",
+        )
         _expect_shuffle(transforms[cache:])
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(cached_input_fn, params)
 
 
 def _expect_no_more_than_records(cached_input_fn: Callable, fit: bool) -> None:
     """Raises Wrong unless the records are cached where they `fit`, and nothing where not even these do."""
     memory = int(0.9 * _DECODED) if fit else 20 * _PICTURES
-    with _pipeline(cached_input_fn, "cached_input_fn", 5, memory) as (dataset, transforms, params):
+    with _pipeline(cached_input_fn, "cached_input_fn", memory) as (_, transforms, size):
         names = [name for name, _ in transforms]
-        allowed = f"Of {_megabytes(memory)} of memory, decoded pictures need {_megabytes(_DECODED)} and records {_megabytes(params['bytes'])}"
-        caches = [op for name, op in transforms if name == "cache"]
-        message = f"{allowed}. Yours caches decoded pictures, which do not fit."
-        expect(not any(map(_image, caches)), message)
-        message = (
-            f"{allowed}. The records fit, but yours has no cache: each epoch reads the files again."
+        allowed = f"Of {_megabytes(memory)} of memory, decoded pictures need {_megabytes(_DECODED)} and records {_megabytes(size)}"
+        caches = _ops(transforms, "cache")
+        expect(
+            not any(map(_image, caches)),
+            f"{allowed}. Yours caches decoded pictures, which do not fit.",
         )
-        expect(bool(caches) or not fit, message)
-        message = f"{allowed}. Neither fits, but yours has a cache."
-        expect(not caches or fit, message)
+        expect(
+            bool(caches) or not fit,
+            f"{allowed}. The records fit, but yours has no cache: each epoch reads the files again.",
+        )
+        expect(not caches or fit, f"{allowed}. Neither fits, but yours has a cache.")
         if caches:
             cache = names.index("cache")
-            message = "repeat stands above the cache of the records, which never fills then."
-            expect("repeat" not in names[:cache], message)
-            message = "No shuffle stands below the cache of the records: every epoch would have the same order."
-            expect("shuffle" in names[cache:], message)
+            expect(
+                "repeat" not in names[:cache],
+                "repeat stands above the cache of the records, which never fills then.",
+            )
+            expect(
+                "shuffle" in names[cache:],
+                "No shuffle stands below the cache of the records: every epoch would have the same order.",
+            )
         _expect_parallel_decoder(transforms)
         _expect_shuffle(transforms)
-        mixed = [op for name, op in transforms if name == "shuffle"]
-        message = f"{allowed}. The shuffle buffer holds decoded pictures, too, which do not fit: shuffle the records."
-        expect(not any(map(_image, mixed)), message)
-        _expect_repeat(names, transforms, dataset)
-        _expect_whole_epoch(cached_input_fn, params)
+        mixed = _ops(transforms, "shuffle")
+        expect(
+            not any(map(_image, mixed)),
+            f"{allowed}. The shuffle buffer holds decoded pictures, too, which do not fit: shuffle the records.",
+        )
 
 
 @contextlib.contextmanager
 def _pipeline(
-    input_fn: Callable, name: str, batch: int, memory: int = 0
-) -> Iterator[tuple[tf.data.Dataset, list[tuple[str, tf.Operation]], dict]]:
-    """Context manager: what the learner's input_fn gives for 300 pictures, its transforms, its params."""
+    input_fn: Callable, name: str, memory: int = 0
+) -> Iterator[tuple[tf.TensorSpec, Transforms, int]]:
+    """Context manager: the images that the learner's input_fn gives, its transforms, the bytes of its files.
+
+    At its end it raises Wrong unless the input_fn repeats whole epochs.
+    """
     modes: list[bool] = []
     genuine = scope_of(input_fn).get("read")
 
@@ -288,30 +311,37 @@ def _pipeline(
         mock.patch("os.cpu_count", return_value=4),  # a machine with one core is fine
     ):
         size = sum(map(os.path.getsize, tf.io.gfile.glob(pattern)))
-        params = {"batch_size": batch, "pattern": pattern}
+        params = {"batch_size": _ASKED, "pattern": pattern}
         params |= {"examples": _PICTURES, "bytes": size, "memory": memory}
         with tf.Graph().as_default() as graph:
             built = input_fn(dict(params))
         expect_dataset(built, name)
-        message = (
+        expect(
+            all(modes),
             "training=False makes read give the order of evaluation: each epoch reads the files in the same order, and "
-            "fast readers wait for slow ones. This input_fn is for training."
+            "fast readers wait for slow ones. This input_fn is for training.",
         )
-        expect(all(modes), message)
         dataset = input_fn(dict(params))
         spec = dataset.element_spec
         message = "Each element should be a pair, images [B, side, side, 3] and classes [B]"
         pair = several(spec, 2) and all(isinstance(part, tf.TensorSpec) for part in spec)
         expect(pair and spec[0].shape.rank == 4, f"{message}; yours is {spec}.")
-        label = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
-        same(spec[0].shape[0], batch, label)
+        same(
+            spec[0].shape[0],
+            _ASKED,
+            'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)',
+        )
         transforms = _transforms(graph)
-        message = "The files are read one after the other: `read` reads several at once."
-        expect("interleave" in [name for name, _ in transforms], message)
-        yield dataset, transforms, params
+        expect(
+            bool(_ops(transforms, "interleave")),
+            "The files are read one after the other: `read` reads several at once.",
+        )
+        yield spec[0], transforms, size
+        _expect_repeat(transforms, dataset)
+        _expect_whole_epoch(input_fn, params)
 
 
-def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
+def _transforms(graph: tf.Graph) -> Transforms:
     """The ops that made a graph's datasets, in order; one as map_and_batch counts as two.
 
     Above the readers stand the names of the files, whose shuffling does not count.
@@ -323,6 +353,11 @@ def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
     return found[readers[0] :] if readers else found
 
 
+def _ops(transforms: Transforms, kind: str) -> list[tf.Operation]:
+    """The ops of one kind, in order."""
+    return [op for name, op in transforms if name == kind]
+
+
 def _image(op: tf.Operation) -> tf.TensorSpec | None:
     """The decoded image, or batch of images, in an element of the dataset that `op` makes, if any."""
     specs = zip(op.get_attr("output_shapes"), op.get_attr("output_types"), strict=True)
@@ -330,104 +365,101 @@ def _image(op: tf.Operation) -> tf.TensorSpec | None:
     return images[0] if images else None
 
 
-def _arguments(op: tf.Operation) -> dict[str, Any]:
-    """The arguments of a dataset by name; None for one that the graph does not hold as a constant."""
-    values, place = {}, 0
-    for argument in op.op_def.input_arg:
-        length = 1
-        if argument.type_list_attr:
-            length = len(op.get_attr(argument.type_list_attr))
-        elif argument.number_attr:
-            length = op.get_attr(argument.number_attr)
-        else:
-            value = tf.get_static_value(op.inputs[place])
-            values[argument.name] = None if value is None else value.item()
-        place += length
-    return values
+def _argument(op: tf.Operation, name: str) -> Any:
+    """An argument of a dataset; None where it has none of that name, or the graph holds no constant for it.
+
+    It is counted from the end, since a list of any length may stand before it.
+    """
+    names = [argument.name for argument in op.op_def.input_arg]
+    if name not in names:
+        return None
+    return tf.get_static_value(op.inputs[names.index(name) - len(names)])
 
 
-def _expect_parallel_decoder(transforms: list[tuple[str, tf.Operation]]) -> None:
+def _expect_parallel_decoder(transforms: Transforms) -> None:
     """Raises Wrong unless the map that decodes works on several pictures at a time."""
-    decoder = next((op for name, op in transforms if name == "map" and _image(op)), None)
+    decoder = next(filter(_image, _ops(transforms, "map")), None)
     if decoder is None:  # decoded by other means
         return
-    calls = _arguments(decoder).get("num_parallel_calls", None)
-    message = "The map that decodes has no num_parallel_calls: it works on one picture at a time."
-    expect("Parallel" in decoder.type or "Batch" in decoder.type, message)
-    message = "num_parallel_calls=1 decodes one picture at a time, only in another thread: tf.data.AUTOTUNE finds a number."
-    expect(calls != 1, message)
+    calls = _argument(decoder, "num_parallel_calls")
+    expect(
+        "Parallel" in decoder.type or "Batch" in decoder.type,
+        "The map that decodes has no num_parallel_calls: it works on one picture at a time.",
+    )
+    expect(
+        calls != 1,
+        "num_parallel_calls=1 decodes one picture at a time, only in another thread: tf.data.AUTOTUNE finds a number.",
+    )
 
 
-def _expect_shuffle(transforms: list[tuple[str, tf.Operation]], least: int = _PICTURES) -> None:
+def _expect_shuffle(transforms: Transforms, least: int = _PICTURES) -> None:
     """Raises Wrong unless something is shuffled, again in each epoch, in a buffer of `least` elements or more."""
-    shuffles = [op for name, op in transforms if name == "shuffle"]
+    shuffles = _ops(transforms, "shuffle")
     expect(bool(shuffles), "Nothing is shuffled: every epoch has the order of the files.")
-    again = [op.get_attr("reshuffle_each_iteration") for op in shuffles if _has(op, "reshuffle")]
-    message = "With reshuffle_each_iteration=False every epoch has the same order."
-    expect(all(again), message)
-    sizes = [_arguments(op)["buffer_size"] for op in shuffles]
-    message = (
+    again = "reshuffle_each_iteration"
+    reshuffled = [op.get_attr(again) for op in shuffles if again in op.node_def.attr]
+    expect(all(reshuffled), "With reshuffle_each_iteration=False every epoch has the same order.")
+    sizes = [_argument(op, "buffer_size") for op in shuffles]
+    expect(
+        None in sizes or max(sizes) >= least,
         f"A shuffle buffer of {sizes[0]} mixes too little: an example never comes much earlier than the files have it. "
-        f"{_BUFFER:,} is asked for."
+        f"{_BUFFER:,} is asked for.",
     )
-    expect(None in sizes or max(sizes) >= least, message)
 
 
-def _has(op: tf.Operation, attribute: str) -> bool:
-    return any(name.startswith(attribute) for name in op.node_def.attr)
-
-
-def _expect_repeat(
-    names: list[str], transforms: list[tuple[str, tf.Operation]], dataset: tf.data.Dataset
-) -> None:
+def _expect_repeat(transforms: Transforms, dataset: tf.data.Dataset) -> None:
     """Raises Wrong unless whole epochs repeat for ever, and the last transform is prefetch."""
-    counts = [_arguments(op)["count"] for name, op in transforms if name == "repeat"]
-    message = "The dataset ends after the first epoch, and so does the training: call repeat()."
-    expect(bool(counts), message)
-    message = f"repeat({counts[0]}) ends after that many epochs: call repeat() without a number."
-    expect(all(count is None or count < 0 for count in counts), message)
-    repeat = names.index("repeat")
-    message = (
-        "repeat stands below batch(drop_remainder=True): every epoch drops the pictures that do not fill a batch. "
-        "Repeat first: the next epoch then fills it."
+    names = [name for name, _ in transforms]
+    counts = [_argument(op, "count") for op in _ops(transforms, "repeat")]
+    expect(
+        bool(counts),
+        "The dataset ends after the first epoch, and so does the training: call repeat().",
     )
-    expect("batch" not in names[:repeat], message)
+    expect(
+        all(count is None or count < 0 for count in counts),
+        f"repeat({counts[0]}) ends after that many epochs: call repeat() without a number.",
+    )
+    repeat = names.index("repeat")
+    expect(
+        "batch" not in names[:repeat],
+        "repeat stands below batch(drop_remainder=True): every epoch drops the pictures that do not fill a batch. "
+        "Repeat first: the next epoch then fills it.",
+    )
     if "shuffle" in names[repeat:]:
         first = dataset.unbatch().take(_PICTURES)
         numbers = {int(label) for _, label in first.as_numpy_iterator()}
-        message = (
+        raise Wrong(
             "repeat stands above shuffle, so the buffer mixes the pictures of several epochs: of the first "
             f"{_PICTURES} pictures only {len(numbers)} are different. Shuffle first, then repeat."
         )
-        raise Wrong(message)
     message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
-    for op in [op for name, op in transforms if name == "prefetch" and _image(op)]:
+    for op in filter(_image, _ops(transforms, "prefetch")):
         _expect_few_ahead(op)
 
 
 def _expect_few_ahead(prefetch: tf.Operation) -> None:
     """Raises Wrong where decoded pictures wait in a buffer that could hold as many as a shuffle buffer."""
-    ahead, image = _arguments(prefetch)["buffer_size"], _image(prefetch)
-    batches = image.shape.rank == 4
-    kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
-    message = (
-        f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
-        "would: one or two are enough, and AUTOTUNE finds a number."
-    )
-    expect(ahead is None or ahead * (_BATCH if batches else 1) <= _BUFFER, message)
+    ahead = _argument(prefetch, "buffer_size")
+    batches = _image(prefetch).shape.rank == 4
+    if ahead * (_BATCH if batches else 1) > _BUFFER:
+        kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
+        raise Wrong(
+            f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
+            "would: one or two are enough, and AUTOTUNE finds a number."
+        )
 
 
 def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     """Raises Wrong unless an epoch holds each picture once: one pass, without shuffle and repeat."""
-    pictures = _PICTURES
-    with contextlib.ExitStack() as stack:
-        for name in ("shuffle", "repeat"):
-            idle = mock.patch.object(tf.data.Dataset, name, lambda self, *_, **__: self)
-            stack.enter_context(idle)
-        one_pass = input_fn(params).take(2 * pictures)
+
+    def idle(self: tf.data.Dataset, *_: Any, **__: Any) -> tf.data.Dataset:
+        return self
+
+    with mock.patch.multiple(tf.data.Dataset, shuffle=idle, repeat=idle):
+        one_pass = input_fn(params).take(2 * _PICTURES)
         numbers = [int(label) for _, labels in one_pass for label in labels]
-    _expect_each_once(numbers, pictures)
+    _expect_each_once(numbers, _PICTURES)
 
 
 @todo(
@@ -457,34 +489,36 @@ def cropping(random_crop: Callable) -> str:
         "A crop is not a part of the picture as it stands: it was resized, turned, or changed.",
     )
     places = _places(crops)
-    message = (
+    expect(
+        len(set(places)) > 1,
         f"All {_DRAWS:,} crops are cut at the same place. map calls your function once: what Python draws, or what a "
-        "fixed seed gives, is a constant of the graph."
+        "fixed seed gives, is a constant of the graph.",
     )
-    expect(len(set(places)) > 1, message)
     middle = _DRAWS // 4
     again = _places(_crops(random_crop, pixels, middle, 50))
-    message = (
+    expect(
+        again == places[middle : middle + 50],
         f"A job that goes on at number {middle:,} cuts at other places than one that ran through: what is drawn should "
-        "follow from `number` only."
+        "follow from `number` only.",
     )
-    expect(again == places[middle : middle + 50], message)
     _expect_own_places(places)
     for name, values in zip(("top", "left"), zip(*places, strict=True), strict=True):
-        message = f"The {name} of all {_DRAWS:,} crops is {values[0]}: the crops should move along both axes."
-        expect(len(set(values)) > 1, message)
+        expect(
+            len(set(values)) > 1,
+            f"The {name} of all {_DRAWS:,} crops is {values[0]}: the crops should move along both axes.",
+        )
         missing = sorted(set(range(last + 1)) - set(values))
         ends = "maxval itself is never drawn" if last in missing else "some places are left out"
-        message = (
-            f"The {name} should be any number from 0 to {last}; {missing[:3]} never came ({ends})."
+        expect(
+            not missing,
+            f"The {name} should be any number from 0 to {last}; {missing[:3]} never came ({ends}).",
         )
-        expect(not missing, message)
     pairs = len(set(places))
-    message = (
+    expect(
+        pairs > 900,
         f"{_DRAWS:,} crops are cut at {pairs:,} places of {(last + 1) ** 2:,}: top and left should be drawn "
-        "independently of each other. Two draws with one seed are the same."
-    )
-    expect(pairs > 900, message)  # 1,061 are expected
+        "independently of each other. Two draws with one seed are the same.",
+    )  # 1,061 are expected
     return f"The whole number decides the place, any of the {(last + 1) ** 2:,} that there are, wherever a job begins."
 
 
@@ -496,18 +530,17 @@ def _expect_own_places(places: list[tuple[int, int]]) -> None:
     half = len(places) // 2
     periods = (n for n in range(1, half) if places[n : n + half] == places[:half])
     if period := next(periods, 0):
-        message = (
+        raise Wrong(
             f"The numbers 0, {period:,}, {2 * period:,} and so on are cut at the same place, and so are the others that "
             f"are {period:,} apart. If that is an epoch, each picture is cut at one place in all epochs: the whole "
             "number should count."
         )
-        raise Wrong(message)
     equal = sum(one == next_one for one, next_one in zip(places, places[1:], strict=False))
-    message = (
+    expect(
+        equal < half,
         f"{equal:,} of {len(places):,} numbers are cut at the place of the number before. Each number should have its "
-        "own place: the whole number should count."
+        "own place: the whole number should count.",
     )
-    expect(equal < half, message)
 
 
 def _expect_ops_and_shape(random_crop: Callable, pixels: np.ndarray) -> None:
@@ -517,13 +550,13 @@ def _expect_ops_and_shape(random_crop: Callable, pixels: np.ndarray) -> None:
     graph = function.get_concrete_function(*specs, tf.TensorSpec([], tf.int32))
     result = graph.structured_outputs
     returns(result, several(result, 2), "random_crop", "a pair, the crop and the label")
-    kinds = {node.op for node in _nodes(graph.graph.as_graph_def())}
-    message = (
+    kinds = {node.op for node in all_nodes(graph.graph.as_graph_def())}
+    expect(
+        not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"},
         "numpy_function and py_function call Python for each picture. That gives new places, but only on a host that "
         "runs your own process: the server on any other host has no Python of yours. TensorFlow's random ops work on "
-        "both."
+        "both.",
     )
-    expect(not kinds & {"PyFunc", "PyFuncStateless", "EagerPyFunc"}, message)
     label = "The type and the static shape of a crop, which a TPU has to know"
     same([result[0].dtype.name, result[0].shape], ["uint8", [_SIZE, _SIZE, 3]], label)
 
@@ -542,10 +575,3 @@ def _crops(
 def _places(crops: list[tuple[np.ndarray, int]]) -> list[tuple[int, int]]:
     """Top and left of each crop."""
     return [(int(image[0, 0, 0]), int(image[0, 0, 1])) for image, _ in crops]
-
-
-def _nodes(graph: tf.compat.v1.GraphDef) -> Iterator[Any]:
-    """The nodes of a graph and of its functions."""
-    yield from graph.node
-    for function in graph.library.function:
-        yield from function.node_def

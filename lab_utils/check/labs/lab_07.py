@@ -2,10 +2,9 @@
 
 import contextlib
 import io
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -17,7 +16,8 @@ from lab_utils.check.labs.pictures import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
-from lab_utils.dry_run.inspect import tpu_shard_context
+from lab_utils.convert.logs import quiet
+from lab_utils.dry_run.inspect import ancestors, tpu_shard_context
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -69,11 +69,11 @@ def convolutions(inference: Callable) -> Cases:
         yield label, sorted({variable.dtype.base_dtype.name for variable in variables})
     kernels = [variable.shape.as_list() for variable in variables if len(variable.shape) > 1]
     flat = [shape[0] // 256 for shape in kernels if len(shape) == 2 and shape[0] > 256]
-    message = (
+    expect(
+        not flat,
         f"You flattened: the dense layer has weights for each of {max(flat, default=0)} positions. Take the mean over "
-        "height and width first, [1, 2], so that it has 256 inputs."
+        "height and width first, [1, 2], so that it has 256 inputs.",
     )
-    expect(not flat, message)
     label = "The kernels: those of the four stages, then one dense layer on the 256 means"
     yield label, kernels
     expect_bare(logits)
@@ -104,20 +104,15 @@ def _after_stages(inference: Callable, bfloat16: bool) -> tuple[tf.Tensor, tf.Te
 def _expect_head_in_float32(inference: Callable) -> None:
     """Raises `Wrong` where something after the stages is in bfloat16, other than what they return."""
     logits, made = _after_stages(inference, True)
-    waiting, seen = [logits.op], {made.op}
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        waiting += [tensor.op for tensor in op.inputs]
+    head = ancestors([logits.op]) - ancestors([made.op])
+    for op in [op for op in reversed(logits.graph.get_operations()) if op in head]:
         rounded = op.type not in _PASSED_ON and tf.bfloat16 in [out.dtype for out in op.outputs]
-        message = (
+        expect(
+            not rounded,
             f"With bfloat16=True: after the stages, {op.type} gives bfloat16. Numbers there have 8 significant bits, so "
             "logits of 10.00 and 10.03 are equal. Only the stages should compute in bfloat16: what is the type of the "
-            "mean's input?"
+            "mean's input?",
         )
-        expect(not rounded, message)
 
 
 _PASSED_ON = ("Identity", "Reshape")  # ops that compute nothing
@@ -134,11 +129,11 @@ def _expect_mean(inference: Callable) -> None:
         (kernel,) = (v for v in v1.trainable_variables() if v.shape.rank == 2)
         kernel = session.run(kernel)[:, 0]
     share = kernel / (gradients.shape[1] * gradients.shape[2])
-    message = (
+    expect(
+        np.allclose(gradients, share, rtol=1e-3, atol=1e-6),
         "The logits should come from the mean over all positions, which tf.reduce_mean(net, [1, 2]) takes: each of the "
-        f"{gradients.shape[1]} x {gradients.shape[2]} positions has the same share in it, but not in yours."
+        f"{gradients.shape[1]} x {gradients.shape[2]} positions has the same share in it, but not in yours.",
     )
-    expect(np.allclose(gradients, share, rtol=1e-3, atol=1e-6), message)
 
 
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
@@ -153,59 +148,49 @@ def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> 
 
 
 _CORES = 8
-_NEARLY = 1.05  # two updates are the same one, up to rounding
+_NEARLY = 0.05  # two updates are the same one, up to rounding
 _COUNTERS = ("updates_of_mean", "updates_of_variance")
 _NEVER = 1e9  # a norm that no gradient here reaches
 
 
-@dataclass(frozen=True)
-class _Cores:
-    """Cores of a TPU that run one model_fn on a CPU: how many, and what the others add to a sum over them.
-
-    `summed` is the sum over all cores, as a multiple of what this one contributes: `count` where all have the same
-    pictures, 1 where the gradients of the others are 0.
-    """
-
-    count: int
-    summed: float
+# What a sum over the cores is, as a multiple of what one of them contributes: where all have the same pictures, and
+# where the gradients of the others are 0.
+_ALIKE, _ALONE = _CORES, 1
 
 
-_ALIKE, _ALONE = _Cores(_CORES, _CORES), _Cores(_CORES, 1)
-
-
-def _spec(
-    model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER
-) -> tuple[Any, bool]:
+def _spec(model_fn: Callable, times: int | None = None, clip: float = _NEVER) -> tuple[Any, bool]:
     """The spec of a training step on twelve easy pictures, and whether it sums over the cores of a TPU.
 
-    Without `cores` it is one for a CPU.
+    `times` is what a sum over the cores is; without it the step is one for a CPU.
     """
     truths = np.arange(12, dtype=np.int32) % _CLASSES
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    sums, among = [], cores or _ALIKE
+    sums = []
     wrapper, genuine = v1.tpu.CrossShardOptimizer, v1.tpu.cross_replica_sum
     wrap = wrapper.__init__
 
     def wrapping(self: Any, opt: Any, *arguments: Any, **options: Any) -> None:
-        twice = "A CrossShardOptimizer wraps another one, and once is enough: the sum over the cores is one sum."
-        expect(not isinstance(opt, wrapper), twice)
+        expect(
+            not isinstance(opt, wrapper),
+            "A CrossShardOptimizer wraps another one, and once is enough: the sum over the cores is one sum.",
+        )
         sums.append(opt)
         wrap(self, opt, *arguments, **options)
 
     def summed(tensor: tf.Tensor, *_: Any, **__: Any) -> tf.Tensor:
         sums.append(tensor)
-        return tensor * among.summed
+        return tensor * (times or _ALIKE)
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images, "CLIP": clip}
     # also under a name of the learner's own
     names |= {own: summed for own, value in scope_of(model_fn).items() if value is genuine}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
-    params |= {"use_bfloat16": False, "use_tpu": cores is not None, "seed": 0}
+    params |= {"use_bfloat16": False, "use_tpu": times is not None, "seed": 0}
     place = "The class is v1.tpu.CrossShardOptimizer: `tpu` is v1.estimator.tpu here, which has no optimizer."
     with (
-        tpu_shard_context(among.count),
+        tpu_shard_context(_CORES),
         mock.patch.object(wrapper, "__init__", wrapping),
         mock.patch.object(v1.tpu, "cross_replica_sum", summed),
         other_names(genuine, cross_replica_sum=summed),  # which the wrapper calls
@@ -218,11 +203,11 @@ def _spec(
     return spec, bool(sums)
 
 
-def _moved(model_fn: Callable, cores: _Cores | None = None, clip: float = _NEVER) -> float:
+def _moved(model_fn: Callable, times: int | None = None, clip: float = _NEVER) -> float:
     """How far the first step moves all weights together."""
     with tf.Graph().as_default(), v1.Session() as session:
         v1.train.create_global_step()
-        spec, _ = _spec(model_fn, cores, clip)
+        spec, _ = _spec(model_fn, times, clip)
         session.run(v1.global_variables_initializer())
         before = session.run(v1.trainable_variables())
         session.run(spec.train_op)
@@ -238,27 +223,29 @@ def _expect_clipped(model_fn: Callable) -> None:
     clip = norm / 16
     where = f"Where the gradient of the whole batch has the norm {norm:.3g} and CLIP = {clip:.3g}, a step"
     times = 16 * _moved(model_fn, None, clip) / whole
-    message = f"{where} moves the weights as if nothing were clipped: tf.clip_by_global_norm with CLIP, by its name."
-    expect(abs(times - 16) > 0.1, message)
-    message = (
-        f"{where} moves the weights {times:.3g} times as far as CLIP allows: the norm is that of all variables "
-        "together, which clip_by_global_norm takes."
+    expect(
+        abs(times - 16) > 0.1,
+        f"{where} moves the weights as if nothing were clipped: tf.clip_by_global_norm with CLIP, by its name.",
     )
-    expect(1 / _NEARLY < times < _NEARLY, message)
+    expect(
+        abs(times - 1) < _NEARLY,
+        f"{where} moves the weights {times:.3g} times as far as CLIP allows: the norm is that of all variables "
+        "together, which clip_by_global_norm takes.",
+    )
     times = 16 * _moved(model_fn, _ALIKE, clip) / whole
-    message = (
+    expect(
+        abs(times - 1) < _NEARLY,
         f"{where} on eight cores with the same pictures moves the weights {times:.3g} times as far as on one core: "
         "yours clips what each core contributes, an eighth, before the sum. Clip after it: which object gets the "
-        "summed gradients?"
+        "summed gradients?",
     )
-    expect(1 / _NEARLY < times < _NEARLY, message)
     times = 16 * _moved(model_fn, _ALONE, clip) / whole
-    message = (
+    expect(
+        abs(times - 1) < _NEARLY,
         f"{where} is clipped too much if the pictures differ: seven cores have no gradient here, one has {norm:.3g}, so "
         f"that of the whole batch is {norm / 8:.3g}, but the weights move {times:.3g} times as far as CLIP allows. The "
-        "sum has to be clipped, not the parts."
+        "sum has to be clipped, not the parts.",
     )
-    expect(1 / _NEARLY < times < _NEARLY, message)
 
 
 @todo(
@@ -308,11 +295,11 @@ def training(model_fn: Callable) -> Cases:
         spec, sums = _spec(model_fn)
         yield 'Whether gradients are all-reduced without params["use_tpu"]', sums
         slots = {v.op.name.rpartition("/")[2] for v in v1.global_variables()}
-        message = (
+        expect(
+            "Momentum" in slots,
             "Use v1.train.MomentumOptimizer: the learning rate, 0.05 at first, is one for Momentum. For Adam, "
-            "which divides each gradient by its size, it is fifty times the usual one."
+            "which divides each gradient by its size, it is fifty times the usual one.",
         )
-        expect("Momentum" in slots, message)
         updates = [v for v in v1.global_variables() if v.op.name in _COUNTERS]
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
@@ -322,17 +309,17 @@ def training(model_fn: Callable) -> Cases:
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
-    message = (
-        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
+    expect(
+        end < 0.9 * start,
+        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss.",
     )
-    expect(end < 0.9 * start, message)
     times = _moved(model_fn, _ALIKE) / _moved(model_fn)
-    message = (
+    expect(
+        abs(times - 1) < _NEARLY,
         f"On eight cores with the same pictures, a step moves the weights {times:.2g} times as far as on one core. The "
         "wrapper divides the loss by the number of cores in its compute_gradients, and sums the gradients in its "
-        "apply_gradients: use both of them, or its minimize."
+        "apply_gradients: use both of them, or its minimize.",
     )
-    expect(1 / _NEARLY < times < _NEARLY, message)
     _expect_clipped(model_fn)
     return "Each step updates the averages, all-reduces the gradients over the cores of a TPU, and clips their sum."
 
@@ -418,8 +405,9 @@ def job(train_and_evaluate: Callable) -> Cases:
         with contextlib.redirect_stdout(io.StringIO()):  # resume_point tells of damaged checkpoints
             result = train_and_evaluate(job, job.data, end, 100, job.hooks)
         yield f"{label}. The calls", job.calls
-        message = "a dict {step: accuracy}"
-        returns(result, isinstance(result, Mapping), "train_and_evaluate", message)
+        returns(
+            result, isinstance(result, Mapping), "train_and_evaluate", "a dict {step: accuracy}"
+        )
         yield f"{label}. What train_and_evaluate returns", dict(result)
     with jobs.real_job(every=2) as (estimator, data):
         with contextlib.suppress(jobs.Killed):
@@ -437,19 +425,13 @@ def job(train_and_evaluate: Callable) -> Cases:
 SIDE = 32
 
 
-class _Exporter:
-    """Stands for an Estimator that is exported: it builds the receiver, and writes nothing.
-
-    Its folder holds the checkpoints of some steps.
-    """
+class _Exporter(jobs.Job):
+    """A job with the checkpoints of some steps, which is exported: it builds the receiver, and writes nothing."""
 
     def __init__(self, steps: Sequence[int]) -> None:
+        super().__init__(steps, (), every=100)
         self.graph = tf.Graph()
         self.receiver = None
-        self.model_dir = jobs.Job(steps, (), every=100).model_dir
-        self.config = SimpleNamespace(model_dir=self.model_dir)
-        paths = [f"{self.model_dir}/model.ckpt-{step}" for step in steps]
-        v1.train.update_checkpoint_state(self.model_dir, paths[-1], paths)
         self.step = steps[-1]  # of the checkpoint that is exported
 
     def export_saved_model(
@@ -469,17 +451,15 @@ class _Exporter:
         for name in unknown:
             of_estimator = place if name in ("export_to_tpu", "export_to_cpu") else ""
             raise Wrong(f"export_saved_model has no argument {name}.{of_estimator}")
-        message = f"The second argument of export_saved_model is a function; yours is {a(serving_input_receiver_fn)}."
-        expect(callable(serving_input_receiver_fn), message)
+        expect(
+            callable(serving_input_receiver_fn),
+            f"The second argument of export_saved_model is a function; yours is {a(serving_input_receiver_fn)}.",
+        )
         with self.graph.as_default():
             self.receiver = serving_input_receiver_fn()
         if checkpoint_path is not None:
             self.step = self._step_of(checkpoint_path)
         return f"{export_dir_base}/1".encode()
-
-    def latest_checkpoint(self) -> str | None:
-        """The path of the newest checkpoint."""
-        return tf.train.latest_checkpoint(self.model_dir)
 
     def _step_of(self, path: Any) -> int:
         """The step of a checkpoint by its path."""
@@ -488,8 +468,10 @@ class _Exporter:
         )
         parts = str(path).rpartition("model.ckpt-")
         expect(isinstance(path, str | os.PathLike) and parts[2].isdigit(), message)
-        message = f"The folder holds no checkpoint {path}. A job keeps its last five: take the best of those that are there."
-        expect(tf.io.gfile.exists(f"{path}.index"), message)
+        expect(
+            tf.io.gfile.exists(f"{path}.index"),
+            f"The folder holds no checkpoint {path}. A job keeps its last five: take the best of those that are there.",
+        )
         return int(parts[2])
 
 
@@ -510,11 +492,11 @@ def _expect_best(export: Callable) -> None:
     for steps, accuracies, best, reason in _CHOICES:
         exporter = _Exporter(steps)
         export(exporter, SIDE, "exports", dict(accuracies))
-        message = (
+        expect(
+            exporter.step == best,
             f"The folder holds the checkpoints of steps {', '.join(map(str, steps))}, and the accuracies are "
-            f"{accuracies}: yours exports that of step {exporter.step}, and should export that of step {best}. {reason}"
+            f"{accuracies}: yours exports that of step {exporter.step}, and should export that of step {best}. {reason}",
         )
-        expect(exporter.step == best, message)
 
 
 @todo(
@@ -552,19 +534,18 @@ def _expect_best(export: Callable) -> None:
 def serving(export: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out; of the checkpoints the best one that is there."""
     exporter = _Exporter((100, 200))
-    loud = v1.logging.get_verbosity()
-    v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     one = "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn."
-    try:
-        with as_wrong("not scalars|rank", one):
-            result = export(exporter, SIDE, "exports", {100: 0.7, 200: 0.8})
-    finally:
-        v1.logging.set_verbosity(loud)
+    with quiet(logging.CRITICAL), as_wrong("not scalars|rank", one):  # map_fn logs that
+        result = export(exporter, SIDE, "exports", {100: 0.7, 200: 0.8})
     receiver = exporter.receiver
-    message = "Nothing is exported: call estimator.export_saved_model(folder, ...)."
-    expect(hasattr(exporter.receiver, "receiver_tensors") or receiver is not None, message)
-    message = f"Your function should return a v1.estimator.export.ServingInputReceiver; it returns {a(receiver)}."
-    expect(hasattr(receiver, "receiver_tensors"), message)
+    expect(
+        hasattr(exporter.receiver, "receiver_tensors") or receiver is not None,
+        "Nothing is exported: call estimator.export_saved_model(folder, ...).",
+    )
+    expect(
+        hasattr(receiver, "receiver_tensors"),
+        f"Your function should return a v1.estimator.export.ServingInputReceiver; it returns {a(receiver)}.",
+    )
     yield "What export returns (the folder of the SavedModel)", tf.compat.as_str_any(result)
     tensors = receiver.receiver_tensors
     kinds = {
@@ -573,17 +554,20 @@ def serving(export: Callable) -> Cases:
     }
     yield "What a caller sends: a placeholder for any number of strings", kinds
     features = receiver.features
-    message = f'model_fn looks for features["image"]; yours are {a(features)}.'
-    expect(isinstance(features, Mapping), message)
+    expect(
+        isinstance(features, Mapping),
+        f'model_fn looks for features["image"]; yours are {a(features)}.',
+    )
     image = features.get("image")
-    message = f'model_fn looks for features["image"]; yours hold {list(features)}.'
-    expect(image is not None, message)
+    expect(image is not None, f'model_fn looks for features["image"]; yours hold {list(features)}.')
     message = f"The pictures are {image.dtype.name}, and decode_image returns uint8."
     if image.dtype.is_floating:
         message += " Were they scaled here? model_fn itself scales the uint8 pixels."
     expect(image.dtype == tf.uint8, message)
-    message = f"decode_image gets the side {image.shape[1:3].as_list()}, not `size`."
-    expect(image.shape.rank is None or SIDE in image.shape[1:] or None in image.shape[1:], message)
+    expect(
+        image.shape.rank is None or SIDE in image.shape[1:] or None in image.shape[1:],
+        f"decode_image gets the side {image.shape[1:3].as_list()}, not `size`.",
+    )
     pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
     with v1.Session(graph=exporter.graph) as session:
         images = session.run(image, {tensors["image_bytes"]: pictures})
@@ -621,16 +605,22 @@ _WRITTEN = {  # the steps of all checkpoints, and what speaks against the others
 def history_of_a_failure(chain: str, resume: int) -> str:
     """Four of five messages in the order of cause and effect, and the checkpoint that is still good."""
     letters = [each for each in str(chain).upper() if each.isalpha()]
-    message = f"chain is a text of four different letters from A to E; yours is {chain!r}."
-    expect(len(letters) == len(set(letters)) == 4 and set(letters) <= set("ABCDE"), message)
-    message = "E comes from the same NaN, but it causes nothing: without it, the restart would read the same checkpoint."
-    expect("E" not in letters, message)
+    expect(
+        len(letters) == len(set(letters)) == 4 and set(letters) <= set("ABCDE"),
+        f"chain is a text of four different letters from A to E; yours is {chain!r}.",
+    )
+    expect(
+        "E" not in letters,
+        "E comes from the same NaN, but it causes nothing: without it, the restart would read the same checkpoint.",
+    )
     for pair, reason in _AFTER.items():
         first, second = pair
         apart = letters.index(second) - letters.index(first)
         expect(apart > 0, f"{second} follows from {first}. {reason}")
-    message = f"There is no checkpoint of step {resume}: one is written every {_GOOD} steps, and the job stopped at 400."
-    expect(resume in _WRITTEN, message)
+    expect(
+        resume in _WRITTEN,
+        f"There is no checkpoint of step {resume}: one is written every {_GOOD} steps, and the job stopped at 400.",
+    )
     expect(resume == _GOOD, f"The checkpoint of step {resume} {_WRITTEN[resume]}")
     return (
         "The NaN went into a checkpoint before anybody looked. Correct the label, delete model.ckpt-400, and resume "

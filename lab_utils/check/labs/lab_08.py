@@ -101,8 +101,10 @@ def fast(inference_fast: Callable) -> str:
         count = _weights()
         kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
         reach = [grad is not None for grad in tf.gradients(result, kernels)] if kernels else []
-        message = f"At least two convolutions should affect the logits; yours has {sum(reach)}."
-        expect(sum(reach) >= 2, message)
+        expect(
+            sum(reach) >= 2,
+            f"At least two convolutions should affect the logits; yours has {sum(reach)}.",
+        )
         kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
         expect(

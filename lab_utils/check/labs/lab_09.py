@@ -106,8 +106,10 @@ _CHANGE = {
 def memory_culprit(memory_diagnosis: Any) -> str:
     """The line, the size of its result, and a change that makes it fit."""
     keys = ("line", "GiB", "change")
-    message = f"Expected a dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}."
-    expect(isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys}, message)
+    expect(
+        isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys},
+        f"Expected a dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}.",
+    )
     line, size = memory_diagnosis["line"], memory_diagnosis["GiB"]
     expect(line == 3, _LINE.get(line, f"{line!r} is not the number of a line that makes an array."))
     expect(
@@ -168,8 +170,10 @@ def bisection(largest_that_fits: Callable) -> Cases:
         counted = _Compilations(needed)
         result = largest_that_fits(counted, available, low, high)
         yield f"{label}, between {low:,} and {high:,}", result
-        message = f"A batch size is a whole number, int(...); yours is {result!r}."
-        expect(isinstance(result, Integral), message)
+        expect(
+            isinstance(result, Integral),
+            f"A batch size is a whole number, int(...); yours is {result!r}.",
+        )
         enough = math.ceil(math.log2((high - low) / 128))
         expect(
             len(counted.batches) <= enough + _MORE,

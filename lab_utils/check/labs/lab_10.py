@@ -12,8 +12,7 @@ import numpy as np
 
 from lab_utils.check.devices import AGAIN, DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
-from lab_utils.check.programs import written
-from lab_utils.check.sources import read_edited
+from lab_utils.check.sources import edited_function
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, failure, returns, same, several
 from lab_utils.common.figures import counted
@@ -100,8 +99,10 @@ def same_network(network: Callable) -> Cases:
         )
         keras.config.set_dtype_policy("mixed_bfloat16")
         kind = network(64, _CLASSES).outputs[0].dtype
-        message = f"With the policy mixed_bfloat16, the logits should be float32, for the loss; yours are {kind}."
-        expect(kind == "float32", message)
+        expect(
+            kind == "float32",
+            f"With the policy mixed_bfloat16, the logits should be float32, for the loss; yours are {kind}.",
+        )
     return "The network has the weights of the Estimator's model in the same order, and gives the same logits."
 
 
@@ -215,10 +216,14 @@ def batch_over_cores(over_cores: Callable) -> str:
                 share == (16 // count, 3), f"{words}; each should get its share of the examples."
             )
             used = model.weights[0].value.sharding
-            message = f"With {count} devices, the variables are on {counted(len(used.device_set), 'device')}."
-            expect(isinstance(used, NamedSharding) and len(used.device_set) == count, message)
-            message = f"With {count} devices, a device holds {list(used.shard_shape((3, 2)))} of a variable [3, 2], but should hold all of it."
-            expect(used.shard_shape((3, 2)) == (3, 2), message)
+            expect(
+                isinstance(used, NamedSharding) and len(used.device_set) == count,
+                f"With {count} devices, the variables are on {counted(len(used.device_set), 'device')}.",
+            )
+            expect(
+                used.shard_shape((3, 2)) == (3, 2),
+                f"With {count} devices, a device holds {list(used.shard_shape((3, 2)))} of a variable [3, 2], but should hold all of it.",
+            )
     return "Each device holds all variables, and its share of each batch."
 
 
@@ -270,18 +275,20 @@ def each_once(filled: Callable) -> str:
         same(
             kinds, ["uint8", "int32", "float32"], f"{what}: the types of images, labels and weights"
         )
-        message = (
+        expect(
+            weights.sum() == count and set(np.unique(weights)) <= {0, 1},
             f"{what}: the {count} examples should have weight 1, and added rows weight 0; the sum of your weights is "
-            f"{weights.sum():g}."
+            f"{weights.sum():g}.",
         )
-        expect(weights.sum() == count and set(np.unique(weights)) <= {0, 1}, message)
         real = weights == 1
         expect(
             sorted(y[real]) == list(range(count)),
             f"{what}: the rows with weight 1 should be the examples, each once.",
         )
-        message = f"{what}: a picture and its label are no longer in the same row."
-        expect(np.array_equal(x[real], images[y[real]]), message)
+        expect(
+            np.array_equal(x[real], images[y[real]]),
+            f"{what}: a picture and its label are no longer in the same row.",
+        )
     return "The batches are whole, and each picture counts once."
 
 
@@ -298,19 +305,10 @@ def each_once(filled: Callable) -> str:
 def really_split(program: Any) -> str:
     """What a device holds of kernels and momenta; a step computes what it computes without a distribution."""
     _keras()
-    text = read_edited(program, 10, "noor.py")
-    scope: dict[str, Any] = {"__name__": "noor"}
-    try:
-        exec(compile(text, written(text, "noor.py"), "exec"), scope)
-    except Exception as error:
-        raise Wrong(f"noor.py cannot be read: {failure(error)}") from None
-    expect(
-        callable(scope.get("build")),
-        "noor.py no longer has build, the function that the check calls.",
-    )
+    build = edited_function(program, 10, "noor.py", "build")
     with _left_as_it_was() as keras:
         try:
-            model = scope["build"](keras.distribution.list_devices()[:DEVICES])
+            model = build(keras.distribution.list_devices()[:DEVICES])
             model.optimizer.build(model.trainable_variables)
             x = np.ones([16, 64], np.float32)
             # train_on_batch of Keras 3.13, which Colab has, fails under a distribution without weights.

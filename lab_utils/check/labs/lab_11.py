@@ -11,8 +11,7 @@ import numpy as np
 
 from lab_utils.check.devices import DEVICES, eight_devices
 from lab_utils.check.outcome import CannotCheck, Wrong
-from lab_utils.check.programs import written
-from lab_utils.check.sources import read_edited
+from lab_utils.check.sources import edited_function
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import (
     a,
@@ -263,8 +262,10 @@ def _layouts(step: Any, words: str) -> Cases:
         for key, shape in _SHAPES.items():
             label = f"With {words}: what each device holds of {key} in {side}, of shape {list(shape)} (it should be split as `state` says)"
             yield label, list(tree["weights"][key].shard_shape(shape))
-    message = "The state is not donated, so the old one and the new one would be in memory together: see donate_argnums."
-    expect(step is not jitted or _is_donated(lowered), message)
+    expect(
+        step is not jitted or _is_donated(lowered),
+        "The state is not donated, so the old one and the new one would be in memory together: see donate_argnums.",
+    )
     result = jax.tree.map(np.asarray, jitted(*example))
     yield f"With {words}: the new state and the loss should be those of one device", result, 1e-4
 
@@ -316,8 +317,10 @@ def fully_sharded(fsdp: Callable) -> str:
     )
     for mesh in (_mesh(8), _mesh(4)):
         answer = fsdp(state, mesh)
-        message = "fsdp should return a tree like the state, with a sharding for each array: see jax.tree.map."
-        expect(jax.tree.structure(answer) == jax.tree.structure(state), message)
+        expect(
+            jax.tree.structure(answer) == jax.tree.structure(state),
+            "fsdp should return a tree like the state, with a sharding for each array: see jax.tree.map.",
+        )
         for path, sharding in jax.tree_util.tree_leaves_with_path(answer):
             leaf = state["weights"][path[-1].key] if len(path) > 1 else state["step"]
             _expect_split(path[-1].key, leaf.shape, sharding, mesh.size)
@@ -335,11 +338,15 @@ def _expect_split(name: str, shape: tuple[int, ...], sharding: Any, cores: int) 
     splits = sum(here != there for here, there in zip(shape, part, strict=True))
     large = size >= 4096 and any(axis % cores == 0 for axis in shape)
     holds = f"a core holds {list(part)} of {name}, which has the shape {list(shape)}"
-    message = f"With {cores} cores, {holds}: it has at least 4,096 numbers, so each core should hold one part in {cores}."
-    expect(not large or held * cores == size, message)
+    expect(
+        not large or held * cores == size,
+        f"With {cores} cores, {holds}: it has at least 4,096 numbers, so each core should hold one part in {cores}.",
+    )
     expect(splits <= 1, f"With {cores} cores, {holds}: split it along one axis.")
-    message = f"With {cores} cores, {holds}. Small arrays stay whole: splitting them saves nothing, and costs an exchange."
-    expect(large or held == size, message)
+    expect(
+        large or held == size,
+        f"With {cores} cores, {holds}. Small arrays stay whole: splitting them saves nothing, and costs an exchange.",
+    )
 
 
 _ENOUGH = 20  # seconds for a checkpoint to be complete
@@ -443,8 +450,10 @@ def resumed(train: Callable) -> Cases:
             jax.tree.map(np.asarray, state),
             1e-5,
         )
-        message = "The restored weights are no longer split like the weights of `state`: pass the state to StandardRestore."
-        expect(state["weights"]["w"].sharding.shard_shape((8,)) == (1,), message)
+        expect(
+            state["weights"]["w"].sharding.shard_shape((8,)) == (1,),
+            "The restored weights are no longer split like the weights of `state`: pass the state to StandardRestore.",
+        )
         batches = _Batches(killed)
         state, _ = job(killed, batches)
         yield "The numbers of the batches in a job that is started again at its end", batches.asked
@@ -481,16 +490,7 @@ def _expect_saved(manager: Any, start: dict) -> None:
 def moved_from_pmap(program: Any) -> str:
     """The same step on 1, 2 and 8 cores, each with its share of the examples."""
     devices = eight_devices()
-    text = read_edited(program, 11, "mira.py")
-    scope: dict[str, Any] = {"__name__": "mira"}
-    try:
-        exec(compile(text, written(text, "mira.py"), "exec"), scope)
-    except Exception as error:
-        raise Wrong(f"mira.py cannot be read: {failure(error)}") from None
-    expect(
-        callable(scope.get("make_step")),
-        "mira.py no longer has make_step, the function that the check calls.",
-    )
+    make_step = edited_function(program, 11, "mira.py", "make_step")
     random = np.random.default_rng(8)
     x, y = np.float32(random.normal(size=(64, 4))), np.float32(random.normal(size=64))
     weights = {"slope": np.float32([1, -1, 2, 0.5]), "level": np.float32(0.25)}
@@ -498,7 +498,7 @@ def moved_from_pmap(program: Any) -> str:
     gradients = {"slope": 2 * x.T @ error / 64, "level": 2 * error.mean()}
     loss = float((error**2).mean())
     for count in (1, 2, 8):
-        step = scope["make_step"](devices[:count])
+        step = make_step(devices[:count])
         try:
             answer = step(weights, x, y)
         except Exception as problem:
@@ -511,12 +511,18 @@ def moved_from_pmap(program: Any) -> str:
         for name in weights:
             moved = np.asarray(weights[name] - new[name]) / 0.1
             factor = float(np.linalg.norm(moved) / np.linalg.norm(gradients[name]))
-            message = f"On {counted(count, 'core')}, {name} moves by {factor:.3g} times the gradient of the mean loss over all examples (after division by the rate)."
-            expect(abs(factor - 1) < 1e-3, message)
-            message = f"On {count} cores, {name} does not move along the gradient of the mean loss over all examples: does each core apply its own?"
-            expect(np.allclose(moved, gradients[name], rtol=1e-3, atol=1e-4), message)
-        message = f"On {count} cores, the loss is {float(told):.4g}, but the mean over all examples is {loss:.4g}."
-        expect(abs(float(told) / loss - 1) < 1e-3, message)
+            expect(
+                abs(factor - 1) < 1e-3,
+                f"On {counted(count, 'core')}, {name} moves by {factor:.3g} times the gradient of the mean loss over all examples (after division by the rate).",
+            )
+            expect(
+                np.allclose(moved, gradients[name], rtol=1e-3, atol=1e-4),
+                f"On {count} cores, {name} does not move along the gradient of the mean loss over all examples: does each core apply its own?",
+            )
+        expect(
+            abs(float(told) / loss - 1) < 1e-3,
+            f"On {count} cores, the loss is {float(told):.4g}, but the mean over all examples is {loss:.4g}.",
+        )
     expect(
         _shares(step, weights, x, y) == 8,
         "On 8 cores, a core should get 8 of 64 examples: keep the examples split.",

@@ -150,8 +150,10 @@ def budget(cheapest: Callable) -> Cases:
         ("No row has both hours and a price", [unknown, full, unpriced], ample, ample),
     ):  # fmt: skip
         answer = cheapest(list(trials), steps, deadline, money)
-        message = f'cheapest should return a topology such as "v6e:1x1", or None; yours returns {a(answer)}.'
-        expect(answer is None or isinstance(answer, str), message)
+        expect(
+            answer is None or isinstance(answer, str),
+            f'cheapest should return a topology such as "v6e:1x1", or None; yours returns {a(answer)}.',
+        )
         yield label, answer
     return "Your choice has known hours and a known price, is in time and within the budget, and costs least."
 

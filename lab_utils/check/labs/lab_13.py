@@ -7,6 +7,7 @@ import numpy as np
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, Slip, todo
 from lab_utils.check.tools import a, as_wrong, expect, returns, several
+from lab_utils.dry_run.inspect import all_nodes
 from lab_utils.estimator import tf
 
 _APART = {
@@ -54,14 +55,16 @@ def line(write_line: Callable) -> Cases:
     for most in (20, 4):
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
         outputs = program.structured_outputs
-        pair = "a pair, the line and the number written"
-        returns(outputs, several(outputs, 2), "write_line", pair)
+        returns(
+            outputs, several(outputs, 2), "write_line", "a pair, the line and the number written"
+        )
         kinds = [(output.shape, output.dtype) for output in outputs]
         yield f"With most={most}, the shapes and types of the line and of the number", kinds
-        definition = program.graph.as_graph_def()
-        inner = (node for function in definition.library.function for node in function.node_def)
         expect(
-            any(node.op in ("While", "StatelessWhile") for node in (*definition.node, *inner)),
+            any(
+                node.op in ("While", "StatelessWhile")
+                for node in all_nodes(program.graph.as_graph_def())
+            ),
             "There is no loop in the program: a Python loop puts one copy of its body there for each position, "
             "while tf.while_loop runs as often as needed.",
         )

@@ -39,8 +39,10 @@ def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
         text = predict_body(list(pictures))
-        message = "predict_body returns a Python dict, but the body of a request is a JSON string: use json.dumps."
-        expect(not isinstance(text, dict), message)
+        expect(
+            not isinstance(text, dict),
+            "predict_body returns a Python dict, but the body of a request is a JSON string: use json.dumps.",
+        )
         returns(text, (str, bytes, bytearray), "predict_body", "the text, as str or bytes")
         try:
             pictures_read = rest.read_request(text)[0]

@@ -78,10 +78,14 @@ def host_function(make_host_fn: Callable) -> Cases:
                 as_wrong(r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python),
             ):
                 ops = host_fn(step, loss, rate)
-            message = "No writer records a summary from v1.summary.scalar: use tf.summary.scalar."
-            expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
-            message = "host_fn returns no ops: summaries are recorded only within `with writer.as_default()`."
-            expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
+            expect(
+                all(op.type != "ScalarSummary" for op in graph.get_operations()),
+                "No writer records a summary from v1.summary.scalar: use tf.summary.scalar.",
+            )
+            expect(
+                not isinstance(ops, list | tuple) or len(ops) > 0,
+                "host_fn returns no ops: summaries are recorded only within `with writer.as_default()`.",
+            )
             writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
             session.run(writers)
             for number in range(steps):
@@ -252,8 +256,10 @@ def sharing(share: Callable) -> Cases:
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")
-            idle = f"{what}, host {host} has no file, and the others would wait for it. Deal the files out one by one."
-            expect(len(mine) > 0, idle)
+            expect(
+                len(mine) > 0,
+                f"{what}, host {host} has no file, and the others would wait for it. Deal the files out one by one.",
+            )
             shares += mine
         unread = sorted(set(files) - set(shares))
         expect(not unread, f"{what}, nobody reads {', '.join(unread)}.")
@@ -298,8 +304,10 @@ def calls_of_modes(input_calls: Callable) -> Cases:
     for mode, how in _CALLS.items():
         pair = input_calls(mode, 960, 4, 32)
         yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (input_fn is called {how})", pair
-        message = f"A batch size is a whole number; yours gives {pair} for {mode}: divide with //."
-        expect(all(isinstance(number, Integral) for number in pair), message)
+        expect(
+            all(isinstance(number, Integral) for number in pair),
+            f"A batch size is a whole number; yours gives {pair} for {mode}: divide with //.",
+        )
     return "Each mode has the right number of calls and the right batch size."
 
 

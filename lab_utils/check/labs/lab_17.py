@@ -35,8 +35,10 @@ def twin(keras_twin: Callable) -> str:
     from lab_utils.equivalence import ladder
 
     model = keras_twin()
-    message = f"keras_twin should return a compiled Keras model; yours returns {a(model)}."
-    expect(hasattr(model, "trainable_weights"), message)
+    expect(
+        hasattr(model, "trainable_weights"),
+        f"keras_twin should return a compiled Keras model; yours returns {a(model)}.",
+    )
     expect(getattr(model, "optimizer", None) is not None, "Your model is not compiled.")
     program = loaded("questions", ward("questions").healthy)
     estimator, *_ = program.port(dropout=0.0)

@@ -17,11 +17,15 @@ def expect_logits(values: np.ndarray) -> None:
     """
     values = np.asarray(values, np.float64)
     total = values.sum(axis=-1)
-    message = "These values sum to 1: leave the softmax out, as the loss applies one itself."
-    expect(not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()), message)
+    expect(
+        not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()),
+        "These values sum to 1: leave the softmax out, as the loss applies one itself.",
+    )
     logarithm = np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1))
-    message = "These are log-probabilities, but the loss expects logits: leave log_softmax out."
-    expect(not np.allclose(logarithm, 0.0, atol=1e-2), message)
+    expect(
+        not np.allclose(logarithm, 0.0, atol=1e-2),
+        "These are log-probabilities, but the loss expects logits: leave log_softmax out.",
+    )
 
 
 def expect_bare(logits: tf.Tensor) -> None:
@@ -29,5 +33,7 @@ def expect_bare(logits: tf.Tensor) -> None:
     op = logits.op
     while op.type in _PASSED and op.inputs:
         op = op.inputs[0].op
-    message = f"There is an activation ({op.type}) on the last layer, but logits may be any number: leave it out."
-    expect(op.type not in _BENT, message)
+    expect(
+        op.type not in _BENT,
+        f"There is an activation ({op.type}) on the last layer, but logits may be any number: leave it out.",
+    )

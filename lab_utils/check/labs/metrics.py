@@ -49,8 +49,10 @@ def values_of_metrics(
         expect(is_dict, f"{message} {a(metrics)}.")
         expect(set(names) <= metrics.keys(), f"{message} {list(metrics)}.")
         for pair in metrics.values():
-            message = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
-            expect(isinstance(pair, tuple) and len(pair) == 2, message)
+            expect(
+                isinstance(pair, tuple) and len(pair) == 2,
+                f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}.",
+            )
         expect(all(part.graph is host for part in tf.nest.flatten(metrics)), _CLOSES)
         session.run(v1.local_variables_initializer())
         uninitialized = (tf.errors.FailedPreconditionError,)
