@@ -10,7 +10,7 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import api, dry_run, rules
-from lab_utils.dry_run.engine import RULES, Answers, apply_rules, rule, rules_of
+from lab_utils.dry_run.engine import RULES, Silent, apply_rules, rule, rules_of
 from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
 from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, StepFacts
@@ -144,8 +144,8 @@ def left_out_of_a_step():
 
         with mock.patch.object(api, "not_checked", seen):
             named(dry_run(step, rows, stages=["trace", "read"], progress=False))
-        reasons = sessions[0].left_out.items()
-        others = sessions[0].not_asked.items()
+        reasons = sessions[0].silent.left_out.items()
+        others = sessions[0].silent.not_asked.items()
         not_asked = {(id, mode.activity) for mode, ids in others for id in ids}
         return {(id, mode.activity): why for (mode, why), ids in reasons for id in ids}, not_asked
 
@@ -305,7 +305,8 @@ def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
     for id in ("TPU203", "TPU204"):
         rule(id, needs=("absent", "number"))(ask)
     facts = Counted()
-    assert apply_rules(facts, Stage.TRACE) == Answers()
-    answers = apply_rules(facts, Stage.READ)
-    assert (answers.findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
-    assert answers.left_out == {"it rains": {"TPU203", "TPU204"}}
+    silent = Silent()
+    assert apply_rules(facts, Stage.TRACE, silent) == [] and not silent.left_out
+    findings = apply_rules(facts, Stage.READ, silent)
+    assert (findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
+    assert silent.left_out == {(facts.mode, "it rains"): {"TPU203", "TPU204"}}

@@ -313,10 +313,12 @@ def test_rules_that_other_programs_go_without():
     )
     session = Session(workload, "v2:2x2", 8, result=StageResult(Stage.READ, Status.DONE))
     session.apply_rules()
-    left_out = {why: ids for (mode, why), ids in session.left_out.items() if mode is Mode.TRAIN}
+    left_out = {
+        why: ids for (mode, why), ids in session.silent.left_out.items() if mode is Mode.TRAIN
+    }
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert all(ids < pages for ids in left_out.values())
-    of_an_estimator = session.not_asked[Mode.TRAIN]
+    of_an_estimator = session.silent.not_asked[Mode.TRAIN]
     assert f"{len(of_an_estimator)} of training" in told and "TPU201" in of_an_estimator
     asked = pages - of_an_estimator
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
@@ -327,7 +329,7 @@ def test_rules_that_other_programs_go_without():
     # Of evaluation, of which neither the step nor a dataset is known, and of prediction.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    reasons = {why for mode, why in session.left_out if mode is Mode.EVAL}
+    reasons = {why for mode, why in session.silent.left_out if mode is Mode.EVAL}
     assert reasons == {
         "there is no validation dataset",
         "the dry run builds only the train step of such a program",
