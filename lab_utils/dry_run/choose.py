@@ -5,10 +5,10 @@ where they leave room.
 """
 
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -232,28 +232,29 @@ def _trials(
     jobs: Iterator[tuple[str, Program | str]], compilers: ExitStack, say: Say
 ) -> Iterator[Trial]:
     """A trial for each topology with its program, in their order; several compilers work where they may."""
-    under_way: list[tuple[str, Program | str, Waiting | str]] = []
+    under_way: list[Callable[[], Trial]] = []
     most = min(_TOGETHER, usable_cores())
-    for topology, program in itertools.chain(jobs, [(None, "")]):
+    for topology, program in jobs:
         together = isinstance(program, Program) and leaves_room(program)
-        while under_way and (topology is None or len(under_way) >= most or not together):
-            yield _finished(*under_way.pop(0), say)
-        if topology is not None:
-            under_way.append((topology, program, _started(topology, program, compilers)))
+        while under_way and (len(under_way) >= most or not together):
+            yield under_way.pop(0)()
+        under_way.append(_started(topology, program, compilers, say))
+    for finish in under_way:
+        yield finish()
 
 
-def _started(topology: str, program: Program | str, compilers: ExitStack) -> Waiting | str:
-    """What waits for the compiler, or why it has nothing to do."""
+def _started(
+    topology: str, program: Program | str, compilers: ExitStack, say: Say
+) -> Callable[[], Trial]:
+    """Has the compiler begin; what to call for the trial: that of a text says why there is no program."""
     if isinstance(program, str):
-        return program
-    return compilers.enter_context(compiling(program, topology, judged=False))
+        return partial(Trial, topology, why=program)
+    waiting = compilers.enter_context(compiling(program, topology, judged=False))
+    return partial(_finished, topology, program.per_core_batch, waiting, say)
 
 
-def _finished(topology: str, program: Program | str, waiting: Waiting | str, say: Say) -> Trial:
-    if isinstance(waiting, str):
-        return Trial(topology, why=waiting)
+def _finished(topology: str, batch: float, waiting: Waiting, say: Say) -> Trial:
     say(f"compiling for {topology}")
-    batch = program.per_core_batch
     try:
         compiled = waiting(None)
     except chips.BadTopology as error:
