@@ -225,10 +225,7 @@ def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
 def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
     """The number of its elements; infinity for ever, None where tf.data does not know it."""
     with _tensorflow.eager():
-        number = int(dataset.cardinality())
-    if number == tf.data.INFINITE_CARDINALITY:
-        return float("inf")
-    return None if number == tf.data.UNKNOWN_CARDINALITY else number
+        return _cardinality(int(dataset.cardinality()))
 
 
 def sizes(shape: Any) -> list[int | None]:
@@ -268,6 +265,10 @@ def elements(op: tf.Operation) -> float | None:
             number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=dataset)))
     except (tf.errors.OpError, ValueError, RuntimeError):
         return None
+    return _cardinality(number)
+
+
+def _cardinality(number: int) -> float | None:
     if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
         return float("inf")
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
