@@ -177,10 +177,7 @@ def test_so_it_is_for_a_step_and_its_dataset(name, left_out_of_a_step, monkeypat
 
 
 FOLLOWS_OF_JAX = {
-    "step": (
-        *("traces", "traced", "jaxpr", "state", "followed", "given", "statics"),
-        "loses_updates",
-    ),
+    "step": ("traced", "jaxpr", "state", "followed"),
     "traced": ("jaxpr", "followed"),
     "jaxpr": ("followed",),
 }
