@@ -13,7 +13,7 @@ from lab_utils.dry_run import api, dry_run, rules
 from lab_utils.dry_run.engine import RULES, Silent, apply_rules, rule, rules_of
 from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
-from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, StepFacts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, GraphFacts, StepFacts
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.rules import settings
 from lab_utils.dry_run.unavailable import Unavailable
@@ -40,7 +40,7 @@ def asked(kind, mode, *stages):
     return [item for stage in stages for item in rules_of(known, stage)]
 
 
-FACTS = facts_of(EstimatorFacts)
+FACTS = facts_of(GraphFacts, EstimatorFacts)
 # Which facts are computed of which: whoever loses the one loses the others.
 FOLLOWS = {
     "graph": ("program", "every_op", "ops", "flow", "host_ops"),
@@ -107,7 +107,7 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
 
 
 # The same of a step and its dataset, as Keras and loops have them.
-OF_A_STEP = facts_of(DatasetFacts, StepFacts)
+OF_A_STEP = facts_of(GraphFacts, DatasetFacts, StepFacts)
 ONLY_OF_EVALUATION = {"mapped", "last_batch"}
 ALSO_OF_ESTIMATORS = {"local_files"}  # TPU237 also looks at their model_dir
 FOLLOWS_OF_A_STEP = {
