@@ -377,7 +377,7 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
 
 
 def _arrays_in_place(tree: Any) -> Any:
-    """A pytree with None in place of what is no array."""
+    """A pytree with None in place of what is not an array."""
     return jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, tree)
 
 
