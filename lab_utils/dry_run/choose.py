@@ -4,7 +4,6 @@ Each answer of the compiler comes from the cache where it is known. Several step
 where they leave room.
 """
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,18 +14,15 @@ from typing import Any
 import yaml
 
 from lab_utils.common.figures import counted, memory
-from lab_utils.dry_run import cache as results
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom, TookTooLong
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.report.comparison import Comparison, Trial
-from lab_utils.dry_run.session import leaves_room
+from lab_utils.dry_run.session import leaves_room, working
 from lab_utils.dry_run.wording import first_line
 from lab_utils.dry_run.workload import Observed, Workload
 from lab_utils.runtime import chips
@@ -92,7 +88,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
 
     workload = workload_for(topologies[0])
     programs: dict[Any, Program | str] = {}
-    with _compiling_for(cache, progress, limit) as say, ExitStack() as compilers:
+    with working(cache, progress, limit) as say, ExitStack() as compilers:
 
         def program_for(topology: str) -> Program | str:
             cores = chips.cores(topology)
@@ -155,7 +151,7 @@ def largest_batch(
             "for each batch instead"
         )
     trials: dict[int, Trial] = {}
-    with _compiling_for(cache, progress, limit) as say:
+    with working(cache, progress, limit) as say:
         first = workload.lower(cores)
         batch = int(first.per_core_batch)
         while batch and len(trials) < COMPILATIONS:
@@ -209,15 +205,6 @@ def _where_memory_points(trials: Mapping[int, Trial]) -> float | None:
     slope = (known[high] - known[low]) / (high - low)
     limit = trials[low].step.memory.available.value
     return low + (limit - known[low]) / slope if slope > 0 else None
-
-
-@contextlib.contextmanager
-def _compiling_for(cache: bool, progress: bool, limit: float | None) -> Iterator[Say]:
-    """Context manager: yields what says what goes on; with `cache` False nothing known is taken."""
-    ticking = shown("starting") if progress else contextlib.nullcontext(lambda what: None)
-    caching = contextlib.nullcontext() if cache else results.disable()
-    with caching, process.limited(limit), ticking as say:
-        yield say
 
 
 def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Program | str:

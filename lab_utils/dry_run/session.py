@@ -1,15 +1,19 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.engine import Silent, apply_rules
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import (
     CompiledStep,
     Feed,
@@ -173,6 +177,20 @@ def unique(findings: Iterable[Finding]) -> list[Finding]:
     for item in findings:
         first.setdefault((item.rule, item.place.source_line), item)
     return list(first.values())
+
+
+@contextmanager
+def working(
+    cache: bool, progress: bool, limit: float | None, so_far: Callable[[], str] = lambda: ""
+) -> Iterator[Callable[[str], None]]:
+    """Context manager: yields what says what goes on, as `dry_run` takes the first three options.
+
+    `so_far` is what has been found.
+    """
+    ticking = shown("starting", so_far) if progress else nullcontext(lambda what: None)
+    caching = nullcontext() if cache else results.disable()
+    with caching, process.limited(limit), ticking as say:
+        yield say
 
 
 def leaves_room(program: Program) -> bool:
