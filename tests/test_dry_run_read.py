@@ -193,7 +193,8 @@ def test_data_without_repeat_are_a_note_where_they_fill_a_loop(examples, loop, f
         last = examples().batch(64, drop_remainder=True).cardinality().op.inputs[0].op
     pipeline = pipelines.Pipeline(graph, last, [[64]], 64, 1, cores=8)
     batches = pipelines.number_of_batches(pipeline)
-    findings = inputs.not_repeated(pipeline, batches, loop, input_fn=None, steps=None)
+    where = source.place(last)
+    findings = inputs.not_repeated(pipeline, batches, loop, where, steps=None)
     assert [(each.rule, each.severity) for each in findings] == found
 
 
