@@ -13,7 +13,6 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run import Report, api, dry_run, session, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.figures import Compiled
-from lab_utils.dry_run.engine import Answers
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.lower import explain
@@ -79,7 +78,7 @@ class MadeSubject:
 def subject(monkeypatch):
     made_up = MadeSubject()
     found = {Stage.READ: [made.finding("TPU202", Stage.READ)]}
-    monkeypatch.setattr(session, "apply_rules", lambda facts, stage: Answers(found.get(stage, [])))
+    monkeypatch.setattr(session, "apply_rules", lambda facts, stage, silent: found.get(stage, []))
     monkeypatch.setattr(api, "workload_of", lambda *arguments, **inputs: made_up)
     return made_up
 

@@ -10,10 +10,10 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run import api, dry_run, rules
-from lab_utils.dry_run.engine import RULES, Answers, apply_rules, rule, rules_of
+from lab_utils.dry_run.engine import RULES, Silent, apply_rules, rule, rules_of
 from lab_utils.dry_run.facts.base import Facts, fact
 from lab_utils.dry_run.facts.jax import JaxFacts, KerasJaxFacts
-from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, StepFacts
+from lab_utils.dry_run.facts.tensorflow import DatasetFacts, EstimatorFacts, GraphFacts, StepFacts
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.rules import settings
 from lab_utils.dry_run.unavailable import Unavailable
@@ -40,7 +40,7 @@ def asked(kind, mode, *stages):
     return [item for stage in stages for item in rules_of(known, stage)]
 
 
-FACTS = facts_of(EstimatorFacts)
+FACTS = facts_of(GraphFacts, EstimatorFacts)
 # Which facts are computed of which: whoever loses the one loses the others.
 FOLLOWS = {
     "graph": ("program", "every_op", "ops", "flow", "host_ops"),
@@ -107,7 +107,7 @@ def test_without_a_fact_exactly_the_rules_that_need_it_are_named(name, monkeypat
 
 
 # The same of a step and its dataset, as Keras and loops have them.
-OF_A_STEP = facts_of(DatasetFacts, StepFacts)
+OF_A_STEP = facts_of(GraphFacts, DatasetFacts, StepFacts)
 ONLY_OF_EVALUATION = {"mapped", "last_batch"}
 ALSO_OF_ESTIMATORS = {"local_files"}  # TPU237 also looks at their model_dir
 FOLLOWS_OF_A_STEP = {
@@ -144,8 +144,8 @@ def left_out_of_a_step():
 
         with mock.patch.object(api, "not_checked", seen):
             named(dry_run(step, rows, stages=["trace", "read"], progress=False))
-        reasons = sessions[0].left_out.items()
-        others = sessions[0].not_asked.items()
+        reasons = sessions[0].silent.left_out.items()
+        others = sessions[0].silent.not_asked.items()
         not_asked = {(id, mode.activity) for mode, ids in others for id in ids}
         return {(id, mode.activity): why for (mode, why), ids in reasons for id in ids}, not_asked
 
@@ -177,10 +177,7 @@ def test_so_it_is_for_a_step_and_its_dataset(name, left_out_of_a_step, monkeypat
 
 
 FOLLOWS_OF_JAX = {
-    "step": (
-        *("traces", "traced", "jaxpr", "state", "followed", "given", "statics"),
-        "loses_updates",
-    ),
+    "step": ("traced", "jaxpr", "state", "followed"),
     "traced": ("jaxpr", "followed"),
     "jaxpr": ("followed",),
 }
@@ -305,7 +302,8 @@ def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
     for id in ("TPU203", "TPU204"):
         rule(id, needs=("absent", "number"))(ask)
     facts = Counted()
-    assert apply_rules(facts, Stage.TRACE) == Answers()
-    answers = apply_rules(facts, Stage.READ)
-    assert (answers.findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
-    assert answers.left_out == {"it rains": {"TPU203", "TPU204"}}
+    silent = Silent()
+    assert apply_rules(facts, Stage.TRACE, silent) == [] and not silent.left_out
+    findings = apply_rules(facts, Stage.READ, silent)
+    assert (findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
+    assert silent.left_out == {(facts.mode, "it rains"): {"TPU203", "TPU204"}}

@@ -135,23 +135,19 @@ for name in {**vars(JaxFacts), **vars(KerasJaxFacts)}:
         with mock.patch.object(KerasJaxFacts, name, property(absent)):
             print(json.dumps([name, left_out()]))
 """
-_OF_JAXPR = {"TPU240", "TPU241", "TPU242", "TPU244", "TPU245", "TPU246", "TPU258"}
-_OF_TRACES = {*_OF_JAXPR, "TPU243", "TPU247", "TPU253", "TPU408"}
+_OF_JAXPR = {"TPU240", "TPU241", "TPU242", "TPU244", "TPU245", "TPU246", "TPU247", "TPU258"}
+_OF_TRACES = {*_OF_JAXPR, "TPU243", "TPU253", "TPU408"}
 _OF_VARIABLES = {"TPU251", "TPU254", "TPU255", "TPU259"}
 WITHOUT = {
     "": set(),
     "step": _OF_TRACES,
     "built_variables": {*_OF_TRACES, *_OF_VARIABLES},
-    "traces": {"TPU243"},
-    "traced": {*_OF_JAXPR, "TPU247"},
-    "given": {"TPU247"},
+    "traced": _OF_JAXPR,
     "trained": {"TPU259"},
     "rate": {"TPU259"},
     "jaxpr": _OF_JAXPR - {"TPU244"},
-    "statics": {"TPU243"},
-    "state": {"TPU242", "TPU245", "TPU246", "TPU408"},
+    "state": {"TPU242", "TPU245", "TPU246"},
     "followed": {"TPU245", "TPU246", "TPU258"},
-    "loses_updates": {"TPU408"},
     "has_strings": {"TPU106", "TPU119", "TPU250", "TPU257", *_OF_TRACES, *_OF_VARIABLES},
     "lacks": {"TPU236"},
     "beyond_32_bits": {"TPU257"},

@@ -193,7 +193,8 @@ def test_data_without_repeat_are_a_note_where_they_fill_a_loop(examples, loop, f
         last = examples().batch(64, drop_remainder=True).cardinality().op.inputs[0].op
     pipeline = pipelines.Pipeline(graph, last, [[64]], 64, 1, cores=8)
     batches = pipelines.number_of_batches(pipeline)
-    findings = inputs.not_repeated(pipeline, batches, loop, input_fn=None, steps=None)
+    where = source.place(last)
+    findings = inputs.not_repeated(pipeline, batches, loop, where, steps=None)
     assert [(each.rule, each.severity) for each in findings] == found
 
 
@@ -313,10 +314,12 @@ def test_rules_that_other_programs_go_without():
     )
     session = Session(workload, "v2:2x2", 8, result=StageResult(Stage.READ, Status.DONE))
     session.apply_rules()
-    left_out = {why: ids for (mode, why), ids in session.left_out.items() if mode is Mode.TRAIN}
+    left_out = {
+        why: ids for (mode, why), ids in session.silent.left_out.items() if mode is Mode.TRAIN
+    }
     pages = {id for id, rule in rules.catalogue().items() if rule.stage == Stage.READ}
     assert all(ids < pages for ids in left_out.values())
-    of_an_estimator = session.not_asked[Mode.TRAIN]
+    of_an_estimator = session.silent.not_asked[Mode.TRAIN]
     assert f"{len(of_an_estimator)} of training" in told and "TPU201" in of_an_estimator
     asked = pages - of_an_estimator
     # Of every program's step; of its dataset, which there is none of here; of a model's scope.
@@ -327,7 +330,7 @@ def test_rules_that_other_programs_go_without():
     # Of evaluation, of which neither the step nor a dataset is known, and of prediction.
     wanted += " TPU212 TPU213 TPU223 TPU225"
     assert sorted(id for id in asked if id < "TPU240") == sorted(wanted.split())
-    reasons = {why for mode, why in session.left_out if mode is Mode.EVAL}
+    reasons = {why for mode, why in session.silent.left_out if mode is Mode.EVAL}
     assert reasons == {
         "there is no validation dataset",
         "the dry run builds only the train step of such a program",

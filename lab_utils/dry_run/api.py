@@ -3,22 +3,19 @@
 TensorFlow is imported for what is written with it only: a program of JAX needs none.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from lab_utils.common import loading
-from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, default_topology, workload_of
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import never_checked
 from lab_utils.dry_run.report.report import Report
-from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.session import Session, working
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.dry_run.workload import Observed
 from lab_utils.runtime import chips
@@ -103,9 +100,7 @@ def dry_run(  # noqa: PLR0913  the public door: each is a named option of the co
         return refusal(refused.kind, named, finding, framework=refused.kind)
     session = Session(workload, topology, cores, steps, numerics)
     so_far = partial(_so_far, session)
-    ticking = shown("starting", so_far) if progress else contextlib.nullcontext(session.say)
-    caching = contextlib.nullcontext() if cache else results.disable()
-    with caching, process.limited(limit), ticking as say:
+    with working(cache, progress, limit, so_far) as say:
         carry_out(session, chosen_stages, say)
     if numerics and session.numerics is None:
         session.not_checked.append(

@@ -4,29 +4,25 @@ Each answer of the compiler comes from the cache where it is known. Several step
 where they leave room.
 """
 
-import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lab_utils.common.figures import counted, memory
-from lab_utils.dry_run import cache as results
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.stage import compiling
 from lab_utils.dry_run.feed.stage import usable_cores
 from lab_utils.dry_run.frontends.recognise import default_topology, workload_of
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom, TookTooLong
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.report.comparison import Comparison, Trial
-from lab_utils.dry_run.session import leaves_room
+from lab_utils.dry_run.session import leaves_room, working
 from lab_utils.dry_run.wording import first_line
 from lab_utils.dry_run.workload import Observed, Workload
 from lab_utils.runtime import chips
@@ -92,7 +88,7 @@ def compare_topologies(  # noqa: PLR0913  the public door
 
     workload = workload_for(topologies[0])
     programs: dict[Any, Program | str] = {}
-    with _compiling_for(cache, progress, limit) as say, ExitStack() as compilers:
+    with working(cache, progress, limit) as say, ExitStack() as compilers:
 
         def program_for(topology: str) -> Program | str:
             cores = chips.cores(topology)
@@ -155,7 +151,7 @@ def largest_batch(
             "for each batch instead"
         )
     trials: dict[int, Trial] = {}
-    with _compiling_for(cache, progress, limit) as say:
+    with working(cache, progress, limit) as say:
         first = workload.lower(cores)
         batch = int(first.per_core_batch)
         while batch and len(trials) < COMPILATIONS:
@@ -211,15 +207,6 @@ def _where_memory_points(trials: Mapping[int, Trial]) -> float | None:
     return low + (limit - known[low]) / slope if slope > 0 else None
 
 
-@contextlib.contextmanager
-def _compiling_for(cache: bool, progress: bool, limit: float | None) -> Iterator[Say]:
-    """Context manager: yields what says what goes on; with `cache` False nothing known is taken."""
-    ticking = shown("starting") if progress else contextlib.nullcontext(lambda what: None)
-    caching = contextlib.nullcontext() if cache else results.disable()
-    with caching, process.limited(limit), ticking as say:
-        yield say
-
-
 def _lowered(workload: Workload, cores: int, batch: int | None = None) -> Program | str:
     """The train step for so many cores, or why there is none."""
     try:
@@ -232,28 +219,29 @@ def _trials(
     jobs: Iterator[tuple[str, Program | str]], compilers: ExitStack, say: Say
 ) -> Iterator[Trial]:
     """A trial for each topology with its program, in their order; several compilers work where they may."""
-    under_way: list[tuple[str, Program | str, Waiting | str]] = []
+    under_way: list[Callable[[], Trial]] = []
     most = min(_TOGETHER, usable_cores())
-    for topology, program in itertools.chain(jobs, [(None, "")]):
+    for topology, program in jobs:
         together = isinstance(program, Program) and leaves_room(program)
-        while under_way and (topology is None or len(under_way) >= most or not together):
-            yield _finished(*under_way.pop(0), say)
-        if topology is not None:
-            under_way.append((topology, program, _started(topology, program, compilers)))
+        while under_way and (len(under_way) >= most or not together):
+            yield under_way.pop(0)()
+        under_way.append(_started(topology, program, compilers, say))
+    for finish in under_way:
+        yield finish()
 
 
-def _started(topology: str, program: Program | str, compilers: ExitStack) -> Waiting | str:
-    """What waits for the compiler, or why it has nothing to do."""
+def _started(
+    topology: str, program: Program | str, compilers: ExitStack, say: Say
+) -> Callable[[], Trial]:
+    """Has the compiler begin; what to call for the trial: that of a text says why there is no program."""
     if isinstance(program, str):
-        return program
-    return compilers.enter_context(compiling(program, topology, judged=False))
+        return partial(Trial, topology, why=program)
+    waiting = compilers.enter_context(compiling(program, topology, judged=False))
+    return partial(_finished, topology, program.per_core_batch, waiting, say)
 
 
-def _finished(topology: str, program: Program | str, waiting: Waiting | str, say: Say) -> Trial:
-    if isinstance(waiting, str):
-        return Trial(topology, why=waiting)
+def _finished(topology: str, batch: float, waiting: Waiting, say: Say) -> Trial:
     say(f"compiling for {topology}")
-    batch = program.per_core_batch
     try:
         compiled = waiting(None)
     except chips.BadTopology as error:

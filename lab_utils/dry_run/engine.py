@@ -57,18 +57,16 @@ def rule(
 
 
 @dataclass
-class Answers:
-    """What the rules of a stage say of one mode.
+class Silent:
+    """The rules that have said nothing of a program.
 
     Attributes:
-        findings: of all rules.
-        left_out: why rules could not be asked -> their ids.
-        not_asked: the rules that need facts of another kind of program.
+        left_out: those that could not be asked, by the mode and why.
+        not_asked: those that need facts of another kind of program, by the mode.
     """
 
-    findings: list[Finding] = field(default_factory=list)
-    left_out: dict[str, set[str]] = field(default_factory=dict)
-    not_asked: set[str] = field(default_factory=set)
+    left_out: dict[tuple[Mode, str], set[str]] = field(default_factory=dict)
+    not_asked: dict[Mode, set[str]] = field(default_factory=dict)
 
 
 def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
@@ -78,20 +76,21 @@ def rules_of(facts: Facts, stage: Stage) -> list[Rule]:
     return [item for name in names for item in asked if item.function.__module__ == name]
 
 
-def apply_rules(facts: Facts, stage: Stage) -> Answers:
-    """Asks all rules of a stage of one mode."""
-    answers = Answers()
+def apply_rules(facts: Facts, stage: Stage, silent: Silent) -> list[Finding]:
+    """Asks all rules of a stage of one mode; those that cannot say anything are added to `silent`."""
+    findings: list[Finding] = []
     asked: set[str] = set()
+    others: set[str] = set()
     for item in rules_of(facts, stage):
         if not facts.has(item.needs):
-            answers.not_asked.update(item.ids)
+            others.update(item.ids)
             continue
         asked.update(item.ids)
         try:
             given = [getattr(facts, name) for name in item.needs]
-            answers.findings += item.function(*given)
+            findings += item.function(*given)
         except Unavailable as why:
-            answers.left_out.setdefault(str(why), set()).update(item.ids)
+            silent.left_out.setdefault((facts.mode, str(why)), set()).update(item.ids)
     # A rule may have a second function, for what only another kind of program has.
-    answers.not_asked -= asked
-    return answers
+    silent.not_asked.setdefault(facts.mode, set()).update(others - asked)
+    return findings

@@ -1,6 +1,6 @@
 """Stage 2: the facts that can be known before a compilation, and the rules that need them."""
 
-from lab_utils.dry_run.session import Session, Skip, unique
+from lab_utils.dry_run.session import Session, Skip
 
 
 def carry_out(session: Session) -> str:
@@ -10,7 +10,7 @@ def carry_out(session: Session) -> str:
         Skip: no graph was built.
         CannotLower: the step of the first mode cannot be built.
     """
-    session.add(unique(session.apply_rules()))
+    session.apply_rules()
     for facts in session.facts():
         session.not_checked += facts.not_read()
     refusals = [facts.refused for facts in session.facts() if facts.refused]

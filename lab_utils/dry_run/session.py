@@ -1,14 +1,19 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from lab_utils.common.source import Place
+from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.engine import apply_rules
+from lab_utils.dry_run.engine import Silent, apply_rules
 from lab_utils.dry_run.facts.base import Facts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import (
     CompiledStep,
     Feed,
@@ -46,8 +51,7 @@ class Session:
         result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
         not_checked: what was left out, and why.
-        left_out: the rules that could not be asked, by the mode and why.
-        not_asked: the rules of other kinds of programs, by the mode.
+        silent: the rules that could not say anything.
         not_judged: the steps that could not be lowered here: there is no verdict without them.
     """
 
@@ -64,8 +68,7 @@ class Session:
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)
-    left_out: dict[tuple[Mode, str], set[str]] = field(default_factory=dict)
-    not_asked: dict[Mode, set[str]] = field(default_factory=dict)
+    silent: Silent = field(default_factory=Silent)
     _traces: list[Trace] | None = None
     _facts: list[Facts] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
@@ -89,16 +92,11 @@ class Session:
             self._facts = self.workload.facts(self.traces(), self.cores)
         return self._facts
 
-    def apply_rules(self) -> list[Finding]:
-        """What the rules of the stage under way find in each mode."""
-        findings = []
-        for facts in self.facts():
-            answers = apply_rules(facts, self.result.stage)
-            findings += answers.findings
-            for why, ids in answers.left_out.items():
-                self.left_out.setdefault((facts.mode, why), set()).update(ids)
-            self.not_asked.setdefault(facts.mode, set()).update(answers.not_asked)
-        return findings
+    def apply_rules(self) -> None:
+        """Adds what the rules of the stage under way find in each mode."""
+        stage, silent = self.result.stage, self.silent
+        found = (apply_rules(facts, stage, silent) for facts in self.facts())
+        self.add(unique(itertools.chain(*found)))
 
     @property
     def mode(self) -> Mode:
@@ -173,12 +171,26 @@ class Session:
         return Status.FAILED, detail
 
 
-def unique(findings: list[Finding]) -> list[Finding]:
+def unique(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, each rule once at a line, though several modes and several of its ops raise it."""
     first: dict[tuple[str, Place], Finding] = {}
     for item in findings:
         first.setdefault((item.rule, item.place.source_line), item)
     return list(first.values())
+
+
+@contextmanager
+def working(
+    cache: bool, progress: bool, limit: float | None, so_far: Callable[[], str] = lambda: ""
+) -> Iterator[Callable[[str], None]]:
+    """Context manager: yields what says what goes on, as `dry_run` takes the first three options.
+
+    `so_far` is what has been found.
+    """
+    ticking = shown("starting", so_far) if progress else nullcontext(lambda what: None)
+    caching = nullcontext() if cache else results.disable()
+    with caching, process.limited(limit), ticking as say:
+        yield say
 
 
 def leaves_room(program: Program) -> bool:

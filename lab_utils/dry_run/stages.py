@@ -95,9 +95,10 @@ def not_checked(session: Session) -> list[str]:
             reasons.setdefault((result.status, result.detail), []).append(result.stage)
     sentences = [
         f"{', '.join(sorted(ids))}, of {mode.activity}: {why.rstrip('.')}."
-        for (mode, why), ids in session.left_out.items()
+        for (mode, why), ids in session.silent.left_out.items()
     ]
-    counts = [f"{len(ids)} of {mode.activity}" for mode, ids in session.not_asked.items() if ids]
+    not_asked = session.silent.not_asked.items()
+    counts = [f"{len(ids)} of {mode.activity}" for mode, ids in not_asked if ids]
     if counts:
         sentences.append(f"Rules that are asked of a TPUEstimator only: {', '.join(counts)}.")
     return (

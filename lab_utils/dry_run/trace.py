@@ -2,7 +2,7 @@
 
 from lab_utils.dry_run.elsewhere import reason
 from lab_utils.dry_run.records import Status
-from lab_utils.dry_run.session import Session, Skip, unique
+from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.unavailable import Unavailable
 from lab_utils.dry_run.wording import at
 
@@ -18,7 +18,7 @@ def carry_out(session: Session) -> str:
     if not traces:
         why = "the step of this program is traced when it is compiled"
         raise Skip(why, Status.UNNEEDED)
-    session.add(unique(session.apply_rules()))
+    session.apply_rules()
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(

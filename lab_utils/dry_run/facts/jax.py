@@ -91,11 +91,6 @@ class JaxFacts(Facts):
         return self._workload.traced_step()
 
     @fact
-    def traces(self) -> list[Any]:
-        """The step as JAX traces it, with the arguments of each example call."""
-        return self.step.traces
-
-    @fact
     def traced(self) -> Any:
         """The step, traced with the arguments of the first call."""
         return self.step.traced
@@ -106,11 +101,6 @@ class JaxFacts(Facts):
         return self.traced.jaxpr.jaxpr
 
     @fact
-    def statics(self) -> list[list[Any]] | None:
-        """Of each call the values that are constants of its program; None where JAX's own cache tells."""
-        return self.step.statics
-
-    @fact
     def state(self) -> list[tuple[int, int]]:
         """Pairs (number of an argument's array, number of the result that is its new value)."""
         return self.step.state
@@ -119,16 +109,6 @@ class JaxFacts(Facts):
     def followed(self) -> Followed:
         """How what the cores hold alike, and what differs, reaches the results."""
         return follow(self.jaxpr, self.step.copies, is_pmap=self.is_pmap)
-
-    @fact
-    def given(self) -> dict[int, Any]:
-        """The arrays of the first call by the numbers of those that JAX traces."""
-        return self.step.given
-
-    @fact
-    def loses_updates(self) -> bool:
-        """Whether jax.jit hands the step a copy of what it changes."""
-        return self.step.loses_updates
 
 
 class Variables(NamedTuple):

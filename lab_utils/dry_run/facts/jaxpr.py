@@ -1,52 +1,18 @@
-"""What the jaxpr of a JAX step tells: its primitives, matmuls, kernels and callbacks, and its state."""
+"""What the jaxpr of a JAX step tells: its primitives, kernels and callbacks, and its state."""
 
 import itertools
-import math
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import jax as _tracing
-from lab_utils.dry_run.program import Matmul
 
-_HLO_NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "float64": "f64"}
-# jax.lax.Precision, and the DotAlgorithmPresets that round less.
-_PRECISE = re.compile(r"HIGH|F32_|F64_|TF32_|BF16_BF16_F32_X")
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives of a jaxpr."""
     return {equation.primitive.name for equation in _tracing.equations(jaxpr)}
-
-
-def matmuls(jaxpr: Any, times: int = 1) -> Iterator[Matmul]:
-    """The matmuls and convolutions of a jaxpr; one round of a `while`, and none of a Pallas kernel's."""
-    for equation in jaxpr.eqns:
-        name = equation.primitive.name
-        if name in ("dot_general", "conv_general_dilated"):
-            left, right = (variable.aval for variable in equation.invars)
-            result, numbers = equation.outvars[0].aval, equation.params["dimension_numbers"]
-            if name == "dot_general":
-                inner_size = math.prod(left.shape[axis] for axis in numbers[0][0])
-            else:
-                inner_size = right.size // right.shape[numbers.rhs_spec[0]]
-            dtypes = tuple(
-                _HLO_NAMES.get(str(each.dtype), str(each.dtype)) for each in (left, right)
-            )
-            precise = _is_precise(equation.params["precision"])
-            yield Matmul(2.0 * times * result.size * inner_size, dtypes, precise)
-        elif name != "pallas_call":
-            rounds = equation.params["length"] if name == "scan" else 1
-            for body in _tracing.bodies(equation):
-                yield from matmuls(body, times * rounds)
-
-
-def _is_precise(precision: Any) -> bool:
-    """Whether more is asked for than the one rounding of operands to bfloat16 that TPUs do by default."""
-    parts = precision if isinstance(precision, tuple) else (precision,)
-    return any(_PRECISE.match(getattr(part, "name", "")) for part in parts)
 
 
 def callbacks(jaxpr: Any) -> set[Any]:

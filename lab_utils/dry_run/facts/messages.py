@@ -15,6 +15,8 @@ from lab_utils.dry_run.program import Api
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.workload import Trace
 
+Condition = Callable[[Trace, Match], bool]
+
 
 @dataclass(frozen=True)
 class Message:
@@ -32,7 +34,7 @@ class Message:
 
     id: str
     pattern: str
-    when: Callable[[Trace, Match], bool] = clues.always
+    when: Condition = clues.always
     facts: Callable[[Trace, Match], dict[str, object]] = clues.groups
     where: Callable[[Trace, Match], Place] = clues.at_model
     by_error: bool = True
@@ -95,6 +97,18 @@ _FETCH = (
 
 _STATIC = r"must have static shape|freeze an InfeedQueue|must have a fixed size for dim"
 _SHAPED = r"unknown (TensorShape|rank)|should be defined|fully.defined|must be known"
+
+
+def _unknown(
+    pattern: str, batch: Condition, sizes: Condition = clues.always, *, by_error: bool = True
+) -> list[Message]:
+    """The rows on sizes that are not known: where `batch` holds of the batch's, else where `sizes` does."""
+    rows = (("TPU101", batch, blame.UNKNOWN_BATCH), ("TPU102", sizes, blame.UNKNOWN_SIZES))
+    return [
+        Message(id, pattern, when, where=clues.at_input(fault), by_error=by_error)
+        for id, when, fault in rows
+    ]
+
 
 # The first row that fits counts.
 MESSAGES = (
@@ -165,13 +179,7 @@ MESSAGES = (
         r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be",
         facts=clues.mode,
     ),
-    Message(
-        "TPU101",
-        _STATIC,
-        when=clues.only_the_batch_is_unknown,
-        where=clues.at_input(blame.UNKNOWN_BATCH),
-    ),
-    Message("TPU102", _STATIC, where=clues.at_input(blame.UNKNOWN_SIZES)),
+    *_unknown(_STATIC, clues.only_the_batch_is_unknown),
     Message(
         "TPU131",
         r"Shape (?P<shape>\[.*?\]) (cannot be sharded|does not contain) .*dimension (?P<axis>\d+)",
@@ -185,13 +193,7 @@ MESSAGES = (
         where=clues.at_input_fn,
     ),
     Message("TPU130", r"'(int|NoneType)' object has no attribute 'value'"),
-    Message(
-        "TPU101",
-        _SHAPED,
-        when=clues.in_estimator_of_the_batch,
-        where=clues.at_input(blame.UNKNOWN_BATCH),
-    ),
-    Message("TPU102", _SHAPED, when=clues.in_estimator, where=clues.at_input(blame.UNKNOWN_SIZES)),
+    *_unknown(_SHAPED, clues.in_estimator_of_the_batch, clues.in_estimator),
     Message("TPU127", _SHAPED),
     Message(
         "TPU112",
@@ -208,20 +210,7 @@ MESSAGES = (
         by_error=False,
     ),
     # What the model made of a size that is None: the line of the model is not to blame.
-    Message(
-        "TPU101",
-        "",
-        when=clues.got_unknown_batch,
-        where=clues.at_input(blame.UNKNOWN_BATCH),
-        by_error=False,
-    ),
-    Message(
-        "TPU102",
-        "",
-        when=clues.got_unknown_sizes,
-        where=clues.at_input(blame.UNKNOWN_SIZES),
-        by_error=False,
-    ),
+    *_unknown("", clues.got_unknown_batch, clues.got_unknown_sizes, by_error=False),
     Message("TPU199", "", facts=clues.other),
 )
 

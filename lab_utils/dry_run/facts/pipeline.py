@@ -169,16 +169,6 @@ def asked_of(pipeline: Pipeline, mode: Mode, loop: Any, steps: int | None) -> As
     return None
 
 
-def links_of(pipeline: Pipeline) -> list[Link]:
-    """The datasets of an input function, from the last to the sources."""
-    return [Link.of(op.type, place(op)) for op in pipeline.chain()]
-
-
-def links_of_dataset(dataset: tf.data.Dataset, where: Place) -> list[Link]:
-    """The same of a dataset that fit or a strategy is given at `where`: of the others no line is known."""
-    return [Link.of(type(each).__name__, where) for each in chain_of_dataset(dataset)]
-
-
 def last_batch_of(pipeline: Pipeline) -> LastBatch | None:
     """How an input function makes its last batches; None where it makes none, or not of a constant size."""
     op = pipeline.last_batch()
@@ -225,10 +215,7 @@ def rest_of_dataset(dataset: tf.data.Dataset) -> int | None:
 def size_of_dataset(dataset: tf.data.Dataset) -> float | None:
     """The number of its elements; infinity for ever, None where tf.data does not know it."""
     with _tensorflow.eager():
-        number = int(dataset.cardinality())
-    if number == tf.data.INFINITE_CARDINALITY:
-        return float("inf")
-    return None if number == tf.data.UNKNOWN_CARDINALITY else number
+        return _cardinality(int(dataset.cardinality()))
 
 
 def sizes(shape: Any) -> list[int | None]:
@@ -268,6 +255,10 @@ def elements(op: tf.Operation) -> float | None:
             number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=dataset)))
     except (tf.errors.OpError, ValueError, RuntimeError):
         return None
+    return _cardinality(number)
+
+
+def _cardinality(number: int) -> float | None:
     if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
         return float("inf")
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
@@ -310,12 +301,6 @@ def number_of_batches(pipeline: Pipeline) -> float | None:
 def is_repeated(pipeline: Pipeline) -> bool:
     """Whether the data are given more than once, somewhere on their way."""
     return any("Repeat" in op.type for op in everywhere(pipeline.graph))
-
-
-def place_of_batches(pipeline: Pipeline, input_fn: Callable) -> Place:
-    """The line that makes the batches which the TPU gets, else input_fn's."""
-    op = pipeline.last_batch()
-    return place(op) if op is not None else place(input_fn)
 
 
 def graphs_of_dataset(dataset: tf.data.Dataset) -> list[Any]:

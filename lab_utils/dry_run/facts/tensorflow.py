@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from lab_utils.common.source import Place
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.facts import files, hooks
 from lab_utils.dry_run.facts import pipeline as data
@@ -36,7 +36,25 @@ _OF_GRAPHS = (
 )
 
 
-class EstimatorFacts(Facts):
+class GraphFacts(Facts):
+    """Of a step that TensorFlow builds as a graph: a subclass has the `program` of one core."""
+
+    def not_read(self) -> list[str]:
+        """A sentence on the functions that the step calls, and whose ops no rule can see."""
+        try:
+            names = unknown_functions(self.every_op)
+        except Unavailable:
+            return []
+        which = f"The ops of {some(names)}, of {self.mode.activity}"
+        return [f"{which}: the graph does not hold these functions."] if names else []
+
+    @fact
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of that program, also those that the compiler would drop."""
+        return self.program.every_op()
+
+
+class EstimatorFacts(GraphFacts):
     """Of one mode of a TPUEstimator.
 
     The input function is called once more, and once for twice the batch, in graphs of their own.
@@ -90,7 +108,7 @@ class EstimatorFacts(Facts):
 
     def not_read(self) -> list[str]:
         """What building the graph could not tell, and what cannot be read of it."""
-        return self._trace.not_checked + _unread(self)
+        return self._trace.not_checked + super().not_read()
 
     def _why_not_built(self) -> str:
         """Why there is no graph, and what to do first."""
@@ -139,11 +157,6 @@ class EstimatorFacts(Facts):
     def program(self) -> CoreProgram:
         """The program of one core."""
         return CoreProgram.of(self.graph)
-
-    @fact
-    def every_op(self) -> list[tf.Operation]:
-        """All ops of that program, also those that the compiler would drop."""
-        return self.program.every_op()
 
     @fact
     def host_ops(self) -> list[tf.Operation]:
@@ -253,7 +266,7 @@ class EstimatorFacts(Facts):
     @fact
     def links(self) -> list[data.Link]:
         """The datasets of the input pipeline, from the last to the sources."""
-        return data.links_of(self.pipeline)
+        return [data.Link.of(op.type, place(op)) for op in self.pipeline.chain()]
 
     @fact
     def last_batch(self) -> data.LastBatch | None:
@@ -267,11 +280,12 @@ class EstimatorFacts(Facts):
 
     @fact
     def place_of_batches(self) -> Place:
-        """The line that makes the batches."""
-        return data.place_of_batches(self.pipeline, self.input_fn)
+        """The line that makes the batches which the TPU gets, else input_fn's."""
+        op = self.pipeline.last_batch()
+        return place(op) if op is not None else place(self.input_fn)
 
 
-class DatasetFacts(Facts):
+class DatasetFacts(GraphFacts):
     """Of the dataset that Keras or a loop trains or validates with.
 
     Attributes:
@@ -323,11 +337,6 @@ class DatasetFacts(Facts):
         return CoreProgram(self.graph, off_device=True)
 
     @fact
-    def every_op(self) -> list[tf.Operation]:
-        """All ops of that program, also those that the compiler would drop."""
-        return self.program.every_op()
-
-    @fact
     def ops(self) -> list[tf.Operation]:
         """What the compiler keeps of them."""
         return self.program.ops()
@@ -355,7 +364,8 @@ class DatasetFacts(Facts):
     @fact
     def links(self) -> list[data.Link]:
         """The datasets that it is made of, from the last to the sources."""
-        return data.links_of_dataset(self.dataset, self.place_of_batches)
+        where, chain = self.place_of_batches, data.chain_of_dataset(self.dataset)
+        return [data.Link.of(type(each).__name__, where) for each in chain]
 
     @fact
     def last_batch(self) -> data.LastBatch | None:
@@ -419,7 +429,7 @@ class StepFacts(DatasetFacts):
     def not_read(self) -> list[str]:
         """What is not built, and what cannot be read of the step."""
         others = ["Prediction: the dry run builds only the train step of such a program."]
-        return others + _unread(self)
+        return others + super().not_read()
 
     @fact
     def distributed(self) -> tf.data.Dataset | None:
@@ -449,13 +459,3 @@ class StepFacts(DatasetFacts):
         """The graph of one core's step."""
         self._check_batches()
         return self._workload.traced(self.cores).graph
-
-
-def _unread(facts: Facts) -> list[str]:
-    """A sentence on the functions that a step calls, and whose ops no rule can see."""
-    try:
-        names = unknown_functions(facts.every_op)
-    except Unavailable:
-        return []
-    which = f"The ops of {some(names)}, of {facts.mode.activity}"
-    return [f"{which}: the graph does not hold these functions."] if names else []

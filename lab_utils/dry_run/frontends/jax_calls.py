@@ -133,17 +133,17 @@ def without_refs(calls: list[Call]) -> list[Call]:
         new = [each[...] if is_ref else None for each, is_ref in zip(given, refs, strict=True)]
         return structure.unflatten(new), results
 
-    held = [n for n, each in enumerate(first.args) if jax.tree.leaves(each) and _of_refs_only(each)]
+    held = [
+        n
+        for n, each in enumerate(first.args)
+        if (leaves := jax.tree.leaves(each)) and all(map(_jax.is_ref, leaves))
+    ]
     function = jax.jit(changed, donate_argnums=held)
 
     def values(leaf: Any) -> Any:
         return leaf[...] if _jax.is_ref(leaf) else leaf
 
     return [Call(function, jax.tree.map(values, call.args), {}) for call in calls]
-
-
-def _of_refs_only(tree: Any) -> bool:
-    return all(map(_jax.is_ref, jax.tree.leaves(tree)))
 
 
 def statics(call: Call) -> list[Any]:
@@ -192,14 +192,12 @@ def stand_ins(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     They are new objects, by which the next call shows what comes back.
     """
     shapes = _shapes(function, args, kwargs)
-    old = [leaf for leaf in jax.tree.leaves((args, kwargs)) if is_array(leaf)]
+    old = arrays((args, kwargs))
     wanted, structure = jax.tree.flatten(shapes)
     numbers = [n for n, leaf in enumerate(wanted) if is_array(leaf)]
-    given = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, (*args, kwargs))
-    made = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, shapes)
     pairs = read_jaxpr.paired(
-        read_jaxpr.children(jax.tree.structure(given)),
-        jax.tree.structure(made),
+        read_jaxpr.children(jax.tree.structure(_arrays_in_place((*args, kwargs)))),
+        jax.tree.structure(_arrays_in_place(shapes)),
         old,
         [wanted[n] for n in numbers],
     )
@@ -244,12 +242,8 @@ def _shapes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     try:
         return jax.eval_shape(call, *args)
     except Exception:  # an argument that is not an array, as in `trace`
-        return jax.eval_shape(*_split(call, args))
-
-
-def _split(call: Callable, args: tuple) -> tuple:
-    function, arrays = _arrays_alone(call, args)
-    return function, *arrays
+        of_arrays, given = _arrays_alone(call, args)
+        return jax.eval_shape(of_arrays, *given)
 
 
 def _copy(array: Any) -> Any:
@@ -370,19 +364,21 @@ def _with_sharding(leaf: Any, wish: _jax.Wish) -> Any:
 def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
     """A function of the arrays in `call`, for which all else in it are constants; and these arrays."""
 
-    def array_or_none(leaf: Any) -> Any:
-        return leaf if is_array(leaf) else None
-
     @wraps(inspect.unwrap(step) if not isinstance(step, partial) else step.func)
     def of_arrays(*arrays: Any) -> Any:
         def merge(array: Any, other: Any) -> Any:
             return other if array is None else array
 
         whole = jax.tree.map(merge, arrays, call, is_leaf=lambda leaf: leaf is None)
-        return jax.tree.map(array_or_none, step(*whole))
+        return _arrays_in_place(step(*whole))
 
     of_arrays.__signature__ = inspect.signature(step)
-    return of_arrays, jax.tree.map(array_or_none, call)
+    return of_arrays, _arrays_in_place(call)
+
+
+def _arrays_in_place(tree: Any) -> Any:
+    """A pytree with None in place of what is not an array."""
+    return jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, tree)
 
 
 def is_array(leaf: Any) -> bool:

@@ -236,21 +236,16 @@ class Steps:
         """Adds a call; where it takes results of the one before, its state stands as in the first call."""
         import jax
 
-        if not step.calls:
-            step.calls.append((args, kwargs))
-            return
-        first, structure = jax.tree.flatten(step.calls[0])
-        if structure != jax.tree.structure((args, kwargs)):
-            step.calls.append((args, kwargs))
-            return
-        pairs = _pairs(leaves, step.given)
-        if len(step.calls) == 1:
-            step.pairs, step.new = pairs, _new(leaves, first, pairs)
-        if not pairs:  # objects that two arguments share stay so
-            step.calls.append((args, kwargs))
-            return
-        whole = [first[n] if n in pairs else leaf for n, leaf in enumerate(leaves)]
-        step.calls.append(jax.tree.unflatten(structure, whole))
+        call = args, kwargs
+        first, structure = jax.tree.flatten(step.calls[0] if step.calls else None)
+        if structure == jax.tree.structure(call):
+            pairs = _pairs(leaves, step.given)
+            if len(step.calls) == 1:
+                step.pairs, step.new = pairs, _new(leaves, first, pairs)
+            if pairs:  # else objects that two arguments share stay so
+                whole = [first[n] if n in pairs else leaf for n, leaf in enumerate(leaves)]
+                call = jax.tree.unflatten(structure, whole)
+        step.calls.append(call)
 
 
 def _pairs(leaves: list[Any], given: list[Any]) -> dict[int, int]:
@@ -403,11 +398,12 @@ class _Lowered:
 
     def compile(self, *args: Any, **kwargs: Any) -> "_Lowered":
         """As jax.stages.Lowered has it; nothing is compiled for a program that only calls it."""
-        make = functools.partial(self._compiled, args, kwargs)
-        return _Lowered(self._watched, self._args, self._kwargs, make)
-
-    def _compiled(self, args: tuple, kwargs: dict) -> Any:
-        return self._made.compile(*args, **kwargs)
+        return _Lowered(
+            self._watched,
+            self._args,
+            self._kwargs,
+            lambda: self._made.compile(*args, **kwargs),
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A compiled function takes all arguments but those that are static."""

@@ -23,8 +23,10 @@ from lab_utils.dry_run.lower.errors import (
     NothingKept,
     NotJax,
 )
+from lab_utils.dry_run.lower.instructions import matmuls
 from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private.hlo import module as hlo_module
 from lab_utils.dry_run.program import Api, Input, Output, Partition, Program, Role, Split
 from lab_utils.dry_run.records import Mode
 
@@ -132,7 +134,7 @@ class JaxStep:
             hlo=text.encode(),
             inputs=inputs,
             outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
-            matmuls=list(read_jaxpr.matmuls(jaxpr)),
+            matmuls=matmuls(hlo_module(_jax.hlo_of(text))),
             kernels=read_jaxpr.lines_of_kernels(jaxpr, self.where),
             where=self.where,
             partition=Partition(

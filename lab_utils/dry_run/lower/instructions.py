@@ -10,6 +10,7 @@ from lab_utils.dry_run.program import Matmul
 
 _NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
 _INTO = ("while", "call", "conditional")
+_BF16_BF16_F32 = 6  # in XLA's PrecisionConfig.Algorithm; the numbers behind it round less
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ def _matmul(it: Instruction) -> Matmul:
         features = kernel[it.op.convolution_dimension_numbers.kernel_output_feature_dimension]
         macs *= math.prod(kernel) / max(features, 1)
     types = tuple(map(element_type, it.operands[:2]))
-    return Matmul(2.0 * macs * it.times, types, any(it.op.precision_config.operand_precision))
+    config = it.op.precision_config
+    precise = any(config.operand_precision) or config.algorithm > _BF16_BF16_F32
+    return Matmul(2.0 * macs * it.times, types, precise)
 
 
 def bytes_written(module: Any) -> float:

@@ -1,6 +1,6 @@
 """What the arguments of a call of a JAX step tell: TPU247."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from lab_utils.common.source import Place
@@ -10,16 +10,13 @@ from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 
 
-@rule("TPU247", needs=("traced", "given", "called_at"))
-def given_twice(traced: Any, arrays: Mapping[int, Any], where: Place) -> Iterator[Finding]:
+@rule("TPU247", needs=("step", "jaxpr", "called_at"))
+def given_twice(step: Any, jaxpr: Any, where: Place) -> Iterator[Finding]:
     """A finding where one array stands twice among the arguments, and the step may take its memory.
 
-    Args:
-        traced: the step.
-        arrays: what a call gives it, by the numbers of its arguments.
-        where: the line of the call.
+    `where` is the line of the call.
     """
-    jaxpr, donated = traced.jaxpr.jaxpr, _tracing.donated(traced)
+    arrays, donated = step.given, _tracing.donated(step.traced)
     names, used = _tracing.names(jaxpr), _used(jaxpr)
     firsts: dict[int, int] = {}
     for number in sorted(arrays):

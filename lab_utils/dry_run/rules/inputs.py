@@ -6,7 +6,6 @@ from typing import Any
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.engine import rule
-from lab_utils.dry_run.facts import pipeline as pipelines
 from lab_utils.dry_run.facts.blame import BATCHES, computed_size
 from lab_utils.dry_run.facts.pipeline import (
     Asked,
@@ -124,9 +123,13 @@ def _too_few(
     return finding("TPU211", where, note=note, have=have, what=what, need=need, **facts)
 
 
-@rule("TPU218", needs=("pipeline", "batches", "loop", "input_fn", "steps"), modes=(Mode.TRAIN,))
+@rule(
+    "TPU218",
+    needs=("pipeline", "batches", "loop", "place_of_batches", "steps"),
+    modes=(Mode.TRAIN,),
+)
 def not_repeated(
-    pipeline: Pipeline, batches: float | None, loop: Any, input_fn: Callable, steps: int | None
+    pipeline: Pipeline, batches: float | None, loop: Any, where: Place, steps: int | None
 ) -> Iterator[Finding]:
     """A finding where the training data are given once; a note where they may be enough for each call.
 
@@ -142,7 +145,6 @@ def not_repeated(
         )
     # Some call train once for each epoch, with as many steps as there are batches.
     enough_for_loop = batches is not None and isinstance(loop, int) and batches >= loop
-    where = pipelines.place_of_batches(pipeline, input_fn)
     yield finding("TPU218", where, note=enough_for_loop and steps is None)
 
 

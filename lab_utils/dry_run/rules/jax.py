@@ -134,15 +134,14 @@ def _equal(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return True
 
 
-@rule("TPU243", needs=("traces", "statics", "where"))
-def changing(
-    traces: Sequence[Any], statics: Sequence[Sequence[Any]] | None, where: Place
-) -> Iterator[Finding]:
+@rule("TPU243", needs=("step", "where"))
+def changing(step: Any, where: Place) -> Iterator[Finding]:
     """A finding where example calls differ in what JAX compiles for: structure, shapes, types, static values.
 
-    `statics` has of each call the values that are constants of its program. None: the traces come from the
-    cache of one jitted function, so that equal calls have the same jaxpr.
+    Where the step has no statics, its traces come from the cache of one jitted function, so that equal calls
+    have the same jaxpr.
     """
+    traces, statics = step.traces, step.statics
     kinds = [tuple(str(var.aval) for var in traced.jaxpr.jaxpr.invars) for traced in traces]
     structures = [_tracing.trees(traced)[0] for traced in traces]
     programs = len(set(zip(kinds, structures, strict=True)))
@@ -162,8 +161,8 @@ def changing(
         yield finding("TPU243", where, calls=len(traces), programs=programs, what=what)
 
 
-@rule("TPU408", needs=("state", "loses_updates", "where"), stage=Stage.READ)
-def lost(state: list[tuple[int, int]], loses_updates: bool, where: Place) -> Iterator[Finding]:
+@rule("TPU408", needs=("step", "where"), stage=Stage.READ)
+def lost(step: Any, where: Place) -> Iterator[Finding]:
     """A finding where nothing that the step changes comes back from it."""
-    if not state and loses_updates:
+    if not step.state and step.loses_updates:
         yield finding("TPU408", where, steps=1, case="copied")

@@ -19,9 +19,10 @@ def settings_finding(error: BaseException) -> Finding | None:
     return _finding(refused) if refused else None
 
 
+@rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
 @rule(*dict.fromkeys(row.id for row in MESSAGES), needs=("refusal",), modes=GRAPHS)
-def messages(refused: Refusal | None) -> Iterator[Finding]:
-    """The finding for the exception with which TPUEstimator, or the program, ended the graph of a mode."""
+def refusals(refused: Refusal | None) -> Iterator[Finding]:
+    """The finding for the exception that ended the graph of a mode, or for the first hook that is refused."""
     if refused is not None:
         yield _finding(refused)
 
@@ -29,10 +30,3 @@ def messages(refused: Refusal | None) -> Iterator[Finding]:
 def _finding(refused: Refusal) -> Finding:
     facts = {"message": refused.message, "because_of": refused.because_of, **refused.facts}
     return finding(refused.id, refused.where, **facts)
-
-
-@rule("TPU115", needs=("refused_fetch",), modes=GRAPHS)
-def refused_fetches(refused: Refusal | None) -> Iterator[Finding]:
-    """A finding for the first hook that fetches what its session does not have."""
-    if refused is not None:
-        yield _finding(refused)

@@ -14,7 +14,7 @@ from lab_utils.dry_run.lower.instructions import bytes_written
 from lab_utils.dry_run.private import hlo as _hlo
 from lab_utils.dry_run.program import Comparison, Program, Role
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.run import jax_step, numerics
+from lab_utils.dry_run.run import numerics, virtual_jax
 from lab_utils.dry_run.run.findings import VirtualRun
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.run.written import Reading, readings
@@ -54,7 +54,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     if program.partition is not None:
         if not leaves_room(program):
             yield
-        return jax_step.carry_out(session, program, _comparison(session, program))
+        return virtual_jax.carry_out(session, program, _comparison(session, program))
     beside, plan = leaves_room(program), affordable(program, steps)
     if plan is None:
         raise Skip(

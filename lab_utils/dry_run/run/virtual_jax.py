@@ -5,13 +5,12 @@ gradients are summed that should be averaged, the update is as many times too la
 """
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, NoRoom
-from lab_utils.dry_run.program import Api, Comparison, Program, Slot
+from lab_utils.dry_run.program import Api, Comparison, Program
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.run import jax_numerics
 from lab_utils.dry_run.run.jax_numerics import Rounding
@@ -89,7 +88,10 @@ def _executed(
     request = {
         "runs": runs,
         "steps": steps,
-        "slots": [_plain(slot) for slot in comparison.slots],
+        "slots": [
+            {"name": slot.name, "argument": slot.argument, "result": slot.result}
+            for slot in comparison.slots
+        ],
         "losses": comparison.losses,
         "is_mapped": comparison.is_mapped,
         "x64": any("64" in kind for kind in kinds),
@@ -98,10 +100,6 @@ def _executed(
     cores = comparison.many.cores
     with process.answering("run_jax", request, files, "jax", cores=cores) as wait:
         return wait(session.say)
-
-
-def _plain(slot: Slot) -> dict[str, Any]:
-    return {name: asdict(slot)[name] for name in ("name", "argument", "result")}
 
 
 def _loss_figures(steps: list[dict[str, Any]]) -> list[Figure]:
