@@ -4,6 +4,8 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from lab_utils.common.figures import counted
 _CHILD = "lab_utils.check.labs.own_port_child"
 _PATIENCE = 120  # seconds for the program on this CPU, and for its dry run
 _DEFAULT_LOOP = "2"  # TPUConfig's
-_FLAGS = ("--use_tpu=True", "--use_tpu")
+_WITH_VALUE, _BARE = "--use_tpu=True", "--use_tpu"
+_LOOK = "look --use_tpu=False"  # a job of the child
 # What messages of TensorFlow mean here.
 _MEANINGS = {
     "CrossReplicaSum": "A CPU has no all-reduce: wrap the optimizer only if params['use_tpu'] (change 1).",
@@ -40,12 +43,20 @@ def check_port(text: str) -> str:
     with scratch.folder() as name:
         folder = Path(name)
         (folder / "port.py").write_text(text, encoding="utf-8")
-        ran = _notes(folder, "run")
+        flags = (_BARE, _WITH_VALUE) if "store_true" in text else (_WITH_VALUE, _BARE)
+        look = [_LOOK] if flags[0] == _WITH_VALUE else []
+        # TensorFlow takes seconds to start, so one process does all that a right program needs.
+        noted = _notes(folder, "run", f"judge {flags[0]}", *look)
+        ran = noted["run"]
         sentences = [
             _trained(ran),
             _evaluated(ran["evaluations"][-1] if ran["evaluations"] else {}),
         ]
-        judged = _judged(folder, text)
+        try:
+            judged = _judged(noted.__getitem__, flags)
+        except (Wrong, CannotCheck, KeyError):
+            # The reason may be what the program has left in its process: defined flags, for example.
+            judged = _judged(partial(_note, folder), flags)
     return " ".join([*sentences, judged])
 
 
@@ -59,22 +70,30 @@ def _statements(text: str) -> list[ast.stmt]:
     return [each for each in body if not ast.unparse(each).startswith((starter, "'", '"'))]
 
 
-def _notes(folder: Path, how: str, *flags: str) -> dict[str, Any]:
-    """What the child process notes of the program; raises `Wrong` where the program does not end."""
+def _notes(folder: Path, *jobs: str) -> dict[str, Any]:
+    """What a child process notes of the program in its jobs, by job: of the first one, and of others in time.
+
+    Raises:
+        Wrong: the first one does not end.
+    """
     notes = folder / "notes.json"
     notes.unlink(missing_ok=True)
-    command = [sys.executable, "-m", _CHILD, how, "port.py", notes.name, *flags]
+    command = [sys.executable, "-m", _CHILD, "port.py", notes.name, *jobs]
     options = {"cwd": folder, "capture_output": True, "text": True, "timeout": _PATIENCE}
     try:
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, **options)
-    except subprocess.TimeoutExpired:
-        where = "on this CPU" if how == "run" else "in the dry run"
-        message = f"port.py takes more than {_PATIENCE} s {where}: take fewer steps, or less data."
-        raise Wrong(message) from None
-    if not notes.exists():
         last = (ended.stderr.strip().splitlines() or ["no message"])[-1]
-        raise Wrong(f"port.py ends its process with status {ended.returncode}: {last}")
+        why = f"port.py ends its process with status {ended.returncode}: {last}"
+    except subprocess.TimeoutExpired:
+        where = "on this CPU" if jobs[0] == "run" else "in the dry run"
+        why = f"port.py takes more than {_PATIENCE} s {where}: take fewer steps, or less data."
+    expect(notes.exists(), why)
     return json.loads(notes.read_text(encoding="utf-8"))
+
+
+def _note(folder: Path, job: str) -> dict[str, Any]:
+    """What a process of its own notes of the program in one job."""
+    return _notes(folder, job)[job]
 
 
 def _trained(ran: dict[str, Any]) -> str:
@@ -139,11 +158,10 @@ def _evaluated(seen: dict[str, Any]) -> str:
     return f"Evaluated {number:,.0f} examples, each once."
 
 
-def _judged(folder: Path, text: str) -> str:
-    """What is right about the program as it is meant for a TPU."""
-    flags = _FLAGS[::-1] if "store_true" in text else _FLAGS
+def _judged(note: Callable[[str], dict[str, Any]], flags: tuple[str, ...]) -> str:
+    """What is right about the program as it is meant for a TPU, by what the child notes of a job."""
     for flag in flags:
-        judged = _notes(folder, "judge", flag)
+        judged = note(f"judge {flag}")
         if judged["use_tpu"]:
             break
     message = "port.py ends itself at its flags: does it know --use_tpu?"
@@ -165,8 +183,8 @@ def _judged(folder: Path, text: str) -> str:
     rules = ", ".join(each.split(" at ")[0] for each in others)
     told = "\n".join(filter(None, [judged["sentence"], first, rules and f"Also: {rules}."]))
     expect(judged["ready"], told)
-    if flag == "--use_tpu=True":
-        off = _notes(folder, "look", "--use_tpu=False")
+    if flag == _WITH_VALUE:
+        off = note(_LOOK)
         message = (
             "With --use_tpu=False, TPUEstimator gets use_tpu=True. What does port.py make of the text 'False'? "
             "(type=bool of argparse makes True of every text but the empty one.)"

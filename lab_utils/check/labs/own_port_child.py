@@ -1,13 +1,15 @@
-"""Runs a learner's program as a program, and writes down what it did: `own_port_child.py HOW FILE NOTES [FLAGS]`.
+"""Runs a learner's program as a program, and writes down what it did: `own_port_child.py FILE NOTES JOB [JOB ...]`.
 
-HOW is "run": the program runs on this CPU to its end, and NOTES gets its training and its evaluations. Or it is
-"judge": the program runs up to its training with FLAGS, nothing is trained, and NOTES gets the settings of its
-Estimator and the dry run's verdict; or it is "look", for the settings only. NOTES of a program that failed have its exception, in words.
+The job "run" runs the program on this CPU to its end, and NOTES gets its training and its evaluations. "judge
+FLAGS" runs it up to its training with FLAGS, where nothing is trained, and NOTES gets the settings of its
+Estimator and the dry run's verdict; "look FLAGS" does so for the settings only. NOTES of a job that failed have
+its exception, in words, and no other job follows. A later job finds what an earlier one left in this process.
 """
 
 import collections
 import contextlib
 import json
+import os
 import runpy
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +21,7 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.check.tools import failure
+from lab_utils.common import files
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.inspect import CannotJudge, load_main, settings
 from lab_utils.estimator import tf, tpu, v1
@@ -232,8 +235,18 @@ def judge(path: Path, flags: list[str], look: bool = False) -> Judged:
     return judged
 
 
+def main(program: str, notes: str, *jobs: str) -> None:
+    """Does the jobs, and writes the notes by job after each of them."""
+    here, path, noted = Path.cwd(), Path(program), {}
+    for job in jobs:
+        os.chdir(here)  # a program may go elsewhere
+        how, *flags = job.split()
+        made = run(path) if how == "run" else judge(path, flags, look=how == "look")
+        noted[job] = asdict(made)
+        files.write(here / notes, json.dumps(noted))
+        if made.failed:
+            return
+
+
 if __name__ == "__main__":
-    how, program, notes, *flags = sys.argv[1:]
-    path = Path(program)
-    made = run(path) if how == "run" else judge(path, flags, look=how == "look")
-    Path(notes).write_text(json.dumps(asdict(made)), encoding="utf-8")
+    main(*sys.argv[1:])
