@@ -125,6 +125,16 @@ def scanned(rows, first, second):
     return jnp.mean(jax.lax.dot(square, second, precision=jax.lax.Precision.HIGH))
 
 
+def counted(rows, first, second):
+    """Its body holds a larger number than its condition compares with."""
+
+    def body(state):
+        number, x = state
+        return number + 1, jnp.tanh(x @ first) + jax.lax.rem(number, 32_000)
+
+    return jnp.mean(jax.lax.while_loop(lambda state: state[0] < 12_000, body, (0, rows))[1])
+
+
 PRODUCT = 2 * 256 * 512 * 512
 
 
@@ -134,6 +144,7 @@ PRODUCT = 2 * 256 * 512 * 512
         (precise, [("f32", True, PRODUCT), ("f32", False, PRODUCT)]),
         (narrow, [("bf16", False, PRODUCT), ("f32", False, PRODUCT)]),
         (scanned, [("f32", False, 9 * PRODUCT), ("f32", True, PRODUCT)]),
+        (counted, [("f32", False, 12_000 * PRODUCT)]),
     ],
 )
 def test_what_a_step_multiplies_is_told_as_it_is_written(step, wanted):

@@ -10,6 +10,7 @@ from lab_utils.dry_run.program import Matmul
 
 _NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
 _INTO = ("while", "call", "conditional")
+_NO_LIMIT = 2**31 - 1  # what TensorFlow compares with where a loop has no limit
 _BF16_BF16_F32 = 6  # in XLA's PrecisionConfig.Algorithm; the numbers behind it round less
 
 
@@ -40,13 +41,16 @@ def _of(computation: Any, computations: dict[int, Any], times: int) -> Iterator[
 
 
 def _rounds(loop: Any, computations: dict[int, Any]) -> int:
-    """How often a loop runs, by the largest whole number that its condition or body compares with."""
-    numbers = [1]
-    for id in loop.called_computation_ids:
-        for op in computations[id].instructions:
-            if op.opcode == "constant" and not op.shape.dimensions:
-                numbers += [*op.literal.s32s, *op.literal.s64s]
-    return min(max(numbers), 10_000)
+    """How often a loop runs, by the largest whole number in its condition, or else in its body."""
+    body, condition = loop.called_computation_ids
+    for id in (condition, body):
+        constants = [op for op in computations[id].instructions if op.opcode == "constant"]
+        scalars = [op.literal for op in constants if not op.shape.dimensions]
+        numbers = [number for each in scalars for number in (*each.s32s, *each.s64s)]
+        limits = [number for number in numbers if 0 < number < _NO_LIMIT]
+        if limits:
+            return max(limits)
+    return 1
 
 
 def matmuls(module: Any) -> list[Matmul]:
