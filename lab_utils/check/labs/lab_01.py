@@ -28,10 +28,10 @@ enter_program(
     "1b",
     hints=(
         "tf.data.Dataset.from_tensor_slices takes a pair of arrays and has one element for each digit.",
-        "Order matters: which of shuffle, repeat and batch comes first, if an epoch is to have each example once? "
-        "How many examples must the buffer of shuffle hold to mix all of them?",
-        "The function in map gets image and label as two arguments and returns a pair. By default batch keeps the "
-        "last, smaller batch, which evaluation needs.",
+        "Order matters: which of shuffle, repeat and batch must come first, so that an epoch has each example "
+        "once? How many examples must the buffer of shuffle hold to mix all of them?",
+        "The function that you pass to map gets the image and the label as two arguments, and returns a pair. "
+        "By default, batch keeps the last, smaller batch, which evaluation needs.",
     ),
     why="shuffle comes first, so that it mixes the examples of one epoch; repeat and batch follow. Evaluation needs "
     "neither shuffle nor repeat, and keeps its last, smaller batch.",

@@ -23,8 +23,8 @@ from lab_utils.estimator import tf, tpu, v1
 @todo(
     "2a",
     hints=(
-        "Let eight cores have the losses 1, 2, 3 and so on. What is the mean of the whole batch, and what is the sum? Which "
-        "of the two needs the division by eight?",
+        "Suppose that eight cores have the losses 1, 2, 3 and so on. What is the mean of the whole batch, and "
+        "what is the sum? Which of the two needs the division by eight?",
         "One argument of the wrapper decides whether it divides. Its two values are in v1.losses.Reduction.",
         "A CrossShardOptimizer is an optimizer too, so the function can return either.",
     ),
@@ -142,8 +142,8 @@ def _kind(optimizer: v1.train.Optimizer) -> str:
         "How many numbers for each example do the logits have, and how many does the accuracy need?",
         "A def inside the branch may be called metric_fn; it uses nothing but its own parameters.",
     ),
-    why="Tensors for the host have the batch as their first axis. The host computes metrics only from these. The core takes "
-    "the most likely class itself: one number in the place of ten.",
+    why="Tensors for the host have the batch as their first axis, and the host computes metrics only from "
+    "these tensors. The core itself picks the most likely class, so it sends one number instead of ten.",
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
@@ -250,14 +250,18 @@ def _model(features: Any, labels: Any, mode: str, params: Any) -> None:
 @todo(
     "2c",
     hints=(
-        "Build it from the inside: which object holds the loop, which one holds that object, and which one gets that?",
-        "Are the sizes in `settings` those of one core or of all? Which of them does the constructor expect?",
-        "Write down which global batches eight cores share evenly, at most 12 examples each. Which of them divides 360?",
+        "Build it from the inside out: which object takes the length of the loop, which object contains that "
+        "one, and to which constructor do you pass the result?",
+        "Are the sizes in `settings` those of one core or of all cores? Which of the two does the constructor "
+        "expect?",
+        "Write down the global batches that eight cores can share evenly, with at most 12 examples for each "
+        "core. Which of these batch sizes divide 360?",
         "How many whole loops fit into `may_lose` steps?",
     ),
-    why="The resolver and the loop belong to the RunConfig, the sizes to the Estimator. The batch of an evaluation is a "
-    "multiple of the cores, and a divisor of the examples. A checkpoint waits for the end of the loop in which it is "
-    "due, so its interval is a multiple of the loop.",
+    why="The resolver and the loop belong to the RunConfig, and the batch sizes belong to the Estimator. The "
+    "batch of an evaluation is a multiple of the number of cores, and divides the number of examples. A "
+    "checkpoint waits for the end of the loop in which it is due, so its interval is a multiple of the "
+    "loop's length.",
 )
 def port_of_a_model(make_port: Callable) -> str:
     """Each argument of what it makes, for two settings, with and without a TPU."""
@@ -453,12 +457,14 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
 @todo(
     "2d",
     hints=(
-        "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
-        "One fails anywhere, two fail only on a TPU, two only here; one is wrong without an error, and one is slow.",
+        "For each port: does the mistake change what one copy of the model computes? Does it change what "
+        "eight copies compute together?",
+        "One port fails anywhere, two fail only on a TPU, and two fail only here. One is wrong without an "
+        "error, and one is slow.",
         "For the batches: work out the sizes that a port asks for, then divide each by eight. A CPU counts as one core.",
     ),
-    why="Any machine checks the class of the config; a mistake that concerns several copies shows only on several "
-    "cores, and what only a TPU can do fails only on a CPU.",
+    why="TPUEstimator checks the class of the config on any machine. A mistake that concerns several copies "
+    "shows only on several cores, and what only a TPU can do fails only on a CPU.",
 )
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
@@ -482,9 +488,10 @@ enter_program(
     hints=(
         "Begin with a plain Estimator that trains and evaluates on this CPU. Then make the four changes, one by one.",
         "Where does the program first know whether it is meant for a TPU? Which three places need to know it?",
-        "How many steps, times the eval_batch_size, are your held-out examples?",
+        "Which number of steps, times eval_batch_size, gives the number of your held-out examples?",
     ),
-    why="The flag reaches the Estimator, which tells model_fn by params; the resolver is made only with it.",
+    why="The flag goes to the Estimator, which passes it on to model_fn in params. The resolver is made only "
+    "if the flag is set.",
     names=("port.py",),
 )
 def port_from_nothing(program: Any) -> str:

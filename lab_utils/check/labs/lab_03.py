@@ -16,14 +16,15 @@ from lab_utils.estimator import tf, v1
 @todo(
     "3a",
     hints=(
-        "All hosts run the same steps. Which host decides how many they are?",
+        "All hosts run the same number of steps. Which host determines this number?",
         "How many examples can one host take in a step at most? So how many steps does that host need?",
-        "Once the number of steps is known, is the largest share per core still needed? Which one is just enough?",
+        "Once the number of steps is known, is the largest share per core still needed? Which share is just "
+        "enough?",
         "Both divisions are rounded up: use math.ceil, or floor division of the negative number. How many rows do all "
         "cores of all hosts have in the end?",
     ),
-    why="The host with the most examples sets the steps, and the share per core that is just enough for it; what is "
-    "not an example on any host is padding.",
+    why="The host with the most examples determines the number of steps, and then the smallest share per core "
+    "that is enough for it. On every host, all rows that are not examples are padding.",
     slips=(
         Slip(
             "per_core = -(-largest // (steps * cores))",
@@ -151,12 +152,12 @@ def expect_each_once(numbers: np.ndarray, real: np.ndarray, count: int, where: s
 @todo(
     "3b",
     hints=(
-        "dataset.concatenate(other) puts one dataset after another, if their elements have the "
-        "same types and shapes.",
-        "tf.data.Dataset.from_tensors has one element, and repeat() repeats it for ever. Which image, weight and "
-        "label make it padding? Nest them as weighted_examples does.",
-        "With endless padding no batch is smaller than the others. drop_remainder=True tells TensorFlow so, and drops "
-        "nothing.",
+        "dataset.concatenate(other) appends another dataset, if the elements of both have the same types and "
+        "shapes.",
+        "tf.data.Dataset.from_tensors makes a dataset of one element, and repeat() repeats this element "
+        "forever. Which image, weight and label make it padding? Nest them as weighted_examples does.",
+        "With endless padding, no batch is smaller than the others. drop_remainder=True tells TensorFlow so, "
+        "and drops nothing.",
     ),
     why="The padding never ends, so it suits every batch size, and drop_remainder only makes the shape static.",
     slips=(
@@ -266,11 +267,12 @@ _NO_RANK = (
 @todo(
     "3c",
     hints=(
-        "Three sizes are unknown: the number of axes, the number of words, and the last batch. Which line fixes each of "
-        "them?",
-        "A review has some number of words. Which shape says that there is one axis, and no more?",
-        "How many words has a review after the cut? Something of the same length, all ones, is padded as the words are: with "
-        "what?",
+        "Three sizes are unknown: the number of axes, the number of words, and the size of the last batch. "
+        "Which line fixes each of them?",
+        "A review may have any number of words. Which shape says that there is exactly one axis, of any "
+        "length?",
+        "How many words does a review have after the cut? Make a tensor of ones of that length, and pad it "
+        "together with the words. With which value must it be padded?",
         "padded_batch takes the shapes to which it pads, nested as the elements are.",
     ),
     why="ensure_shape says that there is one axis; the cut is an upper bound, and padded_batch brings each review up to it. "
@@ -423,8 +425,9 @@ def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
     hints=(
         "Which attribute of a dataset holds the shapes and types of its elements, without reading one?",
         "It is nested as the elements are. tf.nest.flatten makes a list of any such structure.",
-        "A tf.TensorShape says itself whether all its sizes are known.",
-        "A sparse tensor is a composite of three tensors. tf.nest.flatten has an argument for such.",
+        "Ask the tf.TensorShape itself whether all its sizes are known.",
+        "A sparse tensor is a composite of three tensors. tf.nest.flatten has an argument for such "
+        "composites.",
     ),
     why="The static shapes are all that the TPU's infeed is compiled for, and they are known without any data.",
     slips=(

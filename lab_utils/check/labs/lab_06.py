@@ -58,12 +58,13 @@ def files_of_records(count: int, encoded: bytes = b"") -> Iterator[str]:
 @todo(
     "6a",
     hints=(
-        "Three arguments of interleave depend on what you want: how many files, how many readers, in which order?",
+        "Three arguments of interleave say from how many files it takes records in turn, how many it reads in "
+        "parallel, and whether the order is fixed. What do you want here?",
         "Which of list_files and interleave may change the order? Each has an argument that forbids it.",
-        "With cycle_length alone, how many files does interleave read at the same time?",
+        "If you set only cycle_length, how many files does interleave read at the same time?",
     ),
-    why="A reader mostly waits, so there are more readers than cores. A fixed order makes them wait for each other, "
-    "which evaluation pays for and training does not.",
+    why="A reader mostly waits, so there are more readers than cores. A fixed order makes the readers wait "
+    "for each other, so only evaluation asks for one.",
 )
 def reading(read: Callable) -> str:
     """Every record once; several files at a time; mixed in training, in a fixed order in evaluation."""
@@ -162,9 +163,11 @@ def _expect_readers(transforms: Transforms, training: bool, free: bool) -> None:
 @todo(
     "6b",
     hints=(
-        "What does the shuffle buffer hold, if shuffle stands above the map that decodes? And below it?",
+        "What does the shuffle buffer hold if shuffle stands above the map that decodes? And what if it "
+        "stands below?",
         "What happens at the border between two epochs if repeat comes before shuffle?",
-        "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
+        "An epoch's last pictures do not fill a batch. What happens to them if repeat stands below batch? And "
+        "what if it stands above?",
     ),
     why="shuffle mixes small elements of one epoch, repeat fills the last batch from the next epoch, and prefetch "
     "has a batch ready.",
@@ -198,8 +201,10 @@ def feeding(input_fn: Callable) -> str:
     hints=(
         "Every later epoch gets what the transforms above cache() returned in the first.",
         "Which of shuffle, repeat and map should run again in every epoch? Should they stand below cache()?",
-        "How many bytes does one decoded picture of `whole` take? Which of the three cases is it, by the three numbers?",
-        "Cached pictures are in memory anyway. What does a shuffle buffer of them cost, and one of pictures that are not?",
+        "How many bytes does one decoded picture of `whole` take? According to the three numbers in params, "
+        "which of the three cases applies?",
+        "Cached pictures are in memory anyway, so how much more memory does a shuffle buffer of them need? "
+        "How much does it need if the pictures are not cached?",
     ),
     why="What is the same in each epoch stands above the cache, and what is new stands below it. A decoded picture takes "
     "KEPT * KEPT * 3 bytes. If the pictures do not fit into memory, the shuffle buffer must not hold them either.",
@@ -466,13 +471,15 @@ def _expect_whole_epoch(input_fn: Callable, params: dict) -> None:
     "6d",
     hints=(
         "How often does tf.data call the Python function in map: once for each picture, or once in all?",
-        "TensorFlow's random ops draw each time that the graph runs. Which of them depend on their seed only? What "
-        "should the seed hold, so that each picture has its own?",
-        "Top and left are two numbers. What do two draws with one seed give?",
+        "TensorFlow's random ops draw new numbers each time that the graph runs, except those that depend "
+        "only on their seed. What should the seed of such an op contain, so that each picture gets its own "
+        "numbers?",
+        "Top and left are two numbers. What do two draws with the same seed give?",
         "What is the last place for the top of the crop? Is maxval itself ever drawn?",
     ),
-    why="map calls its function once, to build the graph: a value that is new for each picture has to come from an op. "
-    "A stateless op with the picture's number in its seed draws the same wherever the job begins.",
+    why="map calls its function once, to build the graph, so a value that is new for each picture has to come "
+    "from an op. A stateless op with the picture's number in its seed draws the same numbers wherever the "
+    "job begins.",
 )
 def cropping(random_crop: Callable) -> str:
     """Crops of a picture whose pixels say where they stand: everywhere, along both axes, by the number only."""

@@ -37,7 +37,7 @@ def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
     hints=(
         "bfloat16_scope casts no input. Where do you need a cast, then, and on which argument does it depend?",
         "Which two axes of [B, height, width, 256] does the mean go over?",
-        "In which type does the last stage return its result, and in which one is the mean to be taken?",
+        "In which type does the last stage return its result, and in which type should you take the mean?",
     ),
     why="bfloat16 activations take half the bytes; variables, the mean and the logits need the precision of float32.",
     slips=(
@@ -350,9 +350,10 @@ _TWICE = (
         "Which condition ends the loop, and which two numbers does it compare? Where does the first of them come from?",
         "From step 150, with every=100, the next checkpoint is that of step 200; from step 200 it is that of step 300. "
         "Which integer division gives the number of checkpoints already written?",
-        "Two numbers belong to one call of train: where it starts, for the data, and where it stops, max_steps.",
+        "Each call of train needs two numbers: the step at which it starts (for the data), and the step at "
+        "which it stops (max_steps).",
     ),
-    why="The stops are the same however often the job was killed, so its data, too, are the same.",
+    why="Training stops at the same steps however often the job is killed, so its data are the same, too.",
     slips=(
         *(
             Slip("while step < max_steps:", f"if {when}:{_AT_ONCE}", _TWICE)
@@ -507,8 +508,8 @@ def _expect_best(export: Callable) -> None:
         "The placeholder accepts any number of strings: which shape is that?",
         "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
         "Which argument of export_saved_model names a checkpoint, and what is it by default? The files have the same names as those in the message of the killed job.",
-        "By which two numbers do you compare two steps? A checkpoint has a file that ends in .index, and tf.io.gfile.exists "
-        "looks for one: which steps count at all?",
+        "By which two numbers do you compare two steps? A checkpoint has a file whose name ends in .index, "
+        "and tf.io.gfile.exists says whether this file exists. Between which steps can you choose?",
     ),
     why="The served model prepares pictures with the same function as evaluation. The newest checkpoint is the default, and "
     "need not be the best.",
@@ -599,8 +600,8 @@ _WRITTEN = {  # the steps of all checkpoints, and what speaks against the others
         "When does the host look at the loss: in each step, or between two loops? What does it write first?",
         "Step 312 is within the loop from 300 to 400. Which checkpoints were written before it?",
     ),
-    why="The host acts only between loops: at step 400 it first writes the checkpoint, then looks at the loss. So the "
-    "newest checkpoint is whole, and worthless.",
+    why="The host acts only between loops: at step 400 it first writes the checkpoint, then looks at the "
+    "loss. So the newest checkpoint is complete, but worthless.",
 )
 def history_of_a_failure(chain: str, resume: int) -> str:
     """Four of five messages in the order of cause and effect, and the checkpoint that is still good."""

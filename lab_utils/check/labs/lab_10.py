@@ -118,7 +118,8 @@ _FAR = "How far the variables move"
         "The second line uses the new m. Does your code read it again after the first assignment?",
         "Compute with the variables themselves, as with arrays, without float() and NumPy.",
     ),
-    why="TensorFlow multiplies by the rate of the present step, but Keras's m holds old gradients times old rates.",
+    why="TensorFlow multiplies by the rate of the current step, but Keras's m holds old gradients times old "
+    "rates.",
     names=("Momentum",),
 )
 def same_momentum(optimizer: type) -> Cases:

@@ -51,10 +51,11 @@ _STAGES = {"1": "trace", "2": "read", "4": "run"}  # by the first digit of a rul
     hints=(
         "Which faults of this lab raise an error while TPUEstimator builds its graphs, and which show only in a graph?",
         "The stage run compares eight cores with one. Which change does nothing on one core?",
-        "No stage knows what you want. Which changes give another program that is as correct for a TPU?",
+        "No stage knows what you want. Which changes make a different program that is just as correct on a "
+        "TPU?",
     ),
-    why="Without the wrapper the graph holds no all-reduce, which the stage read sees. A rule can judge what is wrong "
-    "for every program, but not what your program was meant to compute.",
+    why="Without the wrapper, the graph has no all-reduce, and the stage read notices this. A rule can judge "
+    "what is wrong in every program, but not what your program was meant to compute.",
     names=("digits.py", "change", "verdict"),
 )
 def own_fault(program: Any, change: Sequence[str], verdict: str) -> str:
