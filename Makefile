@@ -84,7 +84,7 @@ instructor: $(READY)
 		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.guide; fi
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
-# The wheel's checks compare with the solutions; SOLUTIONS=none takes them out, for an examination.
+# The wheel's checks compare with the solutions; SOLUTIONS=none takes both out, for an examination.
 SOLUTIONS ?= all
 HANDOUT ?= out/handout$(if $(filter none,$(SOLUTIONS)),_exam)
 handout: $(READY)

@@ -62,3 +62,15 @@ print(check("0b", {"TPU101": "A", "TPU201": "B"}))
     assert first_hint.startswith("Hint 1 of 3") and "has no solutions" in ours and own == "True"
     assert "has no solutions" in said[0] and said[-2] == "1"
     assert said[-1].startswith("TODO 0b: cannot be checked here"), "the right letters are judged"
+
+
+@pytest.mark.parametrize("folder", ["a-name", "datasets/an-owner/a-name"])
+def test_the_line_for_kaggle_copies_the_wheel_wherever_it_is_mounted(folder, tmp_path):
+    page = (ROOT / "labs/set_up.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^!(.*/kaggle/input.*)$", page, re.M)
+    wheel = tmp_path / "input" / folder / "a_course-1-py3-none-any.whl"
+    wheel.parent.mkdir(parents=True)
+    wheel.write_text("")
+    command = line.replace("/kaggle/input", str(tmp_path / "input"))
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / wheel.name).exists()
