@@ -52,6 +52,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("image_size: 100", ["image_size", "multiple of 16"]),
         ("image_size: 1000000000", ["image_size", "32 to 4096"]),
         ("5: 5", ["run.yaml has 5"]),
+        ("[" * 5000, ["run.yaml holds no"]),
         ("~: 5\ntrue: 1", ["run.yaml has None, True"]),
     ],
 )

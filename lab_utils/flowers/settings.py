@@ -95,7 +95,7 @@ def _values(config: Path) -> dict[str, str]:
         if not isinstance(content, dict):
             raise ValueError("what it holds is a list or a single value")
         values = {str(name): "" if value is None else str(value) for name, value in content.items()}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(
             f"{config} holds no `name: value` lines of YAML in UTF-8: {error}"
         ) from None
