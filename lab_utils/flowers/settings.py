@@ -68,8 +68,10 @@ class Settings:
                 "a checkpoint as a pattern, so choose a name without them"
             )
         for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) < 2**31:  # an int32 in TensorFlow
+                raise ValueError(
+                    f"{name} must be at least 1 and below 2**31, not {getattr(self, name)}"
+                )
         if not 0 < self.learning_rate < math.inf:  # False for NaN as well
             raise ValueError(f"learning_rate must be a number above 0, not {self.learning_rate}")
         if not 0 <= self.seed < 2**31:  # an int32 in the model
