@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 
 import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
@@ -111,13 +112,20 @@ def test_each_view_shows_every_row():
     assert axes.xaxis.get_major_formatter()(2_500_000, 0) == "2,500,000"
 
 
-@pytest.mark.parametrize("prices", [{"v5e": "cheap"}, {"gpu": 1}, "not a list", 7])
+@pytest.mark.parametrize("prices", [{"v5e": "cheap"}, {"v5e": math.inf}, {"gpu": 1}, "a text", 7])
 def test_a_price_list_that_is_none_is_refused(prices, tmp_path):
     if not isinstance(prices, dict):
         (tmp_path / "prices.yaml").write_text(str(prices))
         prices = tmp_path / "prices.yaml"
     with pytest.raises(ValueError, match="a price list has lines such as"):
         compare_topologies(None, None, ["v2:2x2"], prices=prices)
+
+
+@pytest.mark.parametrize("content", [b"v5e: 1 # \xfc", b"[" * 5000])
+def test_a_price_list_that_cannot_be_read_is_named(content, tmp_path):
+    (tmp_path / "prices.yaml").write_bytes(content)
+    with pytest.raises(ValueError, match="the price list .*prices.yaml cannot be read"):
+        compare_topologies(None, None, ["v2:2x2"], prices=tmp_path / "prices.yaml")
 
 
 def test_prices_are_of_a_chip():
@@ -266,6 +274,7 @@ def test_the_best_batch_need_not_be_the_largest():
         (["--topology", "v2:2x2", "--topology", "v9:2x2"], "not a TPU topology"),
         (["--topology", "all", "--largest_batch"], "on one topology"),
         (["--prices", "prices.yaml"], "several topologies"),
+        (["--topology", "all", "--train_steps", "-5"], "1 or more, not -5"),
     ],
 )
 def test_flags_that_make_no_sense_together_are_refused(words, told, capsys):

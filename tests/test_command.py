@@ -45,6 +45,16 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
     assert re.fullmatch(r"tensorflow is not installed\. .*`make setup`.*\n", ran.stderr)
 
 
+def test_tensorflow_without_docstrings_is_one_sentence():
+    line = [sys.executable, "-OO", "-c", "import lab_utils.estimator"]
+    ran = subprocess.run(line, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert (
+        ran.stderr
+        == "TensorFlow needs docstrings: run Python without -OO, and unset PYTHONOPTIMIZE\n"
+    )
+
+
 def test_an_interrupt_where_nothing_expects_it_is_one_word(capsys):
     def interrupted():
         raise KeyboardInterrupt
@@ -62,6 +72,20 @@ def test_without_room_a_sentence_names_the_place(capsys):
     assert capsys.readouterr().err.startswith("/here/file: No space left on device. Make room")
     with pytest.raises(FileNotFoundError):
         command.status_of(lambda: full(errno.ENOENT), 2)
+
+
+def test_a_folder_that_has_been_removed_is_named(tmp_path):
+    command = f"{shlex.quote(sys.executable)} -m lab_utils.datasets folder x --output_dir y"
+    line = f"mkdir gone && cd gone && rmdir ../gone && {command}"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    ran = subprocess.run(
+        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(
+        "the current folder has been removed: change to another one with cd\n"
+    )
+    assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", ""])

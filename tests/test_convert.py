@@ -73,12 +73,14 @@ def test_the_manifest_tells_what_is_there(data):
     ("old", "new", "says"),
     [
         (b'"format": 1', b'"format": 2', "format 2"),
-        (b'"bytes": ', b'"bytes": 0.', "examples and bytes of train-.* should be whole numbers"),
+        (b'"bytes": ', b'"bytes": 0.', "a file's name and two whole numbers"),
         (
             b'"examples": 90,\n          "bytes"',
             b'"examples": "x",\n          "bytes"',
             "whole numbers",
         ),
+        (b'"file": "', b'"file": null, "was": "', "unexpected keyword"),
+        (b'"file": "train-00000-of-00001.tfrecord"', b'"file": null', "a file's name"),
         (b"{", b"\xff" * 10_000 + b"{", "'utf-8' codec can't decode byte 0xff"),
     ],
 )

@@ -1,5 +1,6 @@
 """Which checkpoint a run goes on from, when some are damaged."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -91,15 +92,24 @@ def test_the_files_decide_when_the_checkpoint_file_is_torn(folder, torn):
     assert resume_point(str(folder / "none")) == 0
 
 
+EVALUATION = (
+    """{"step": 10, "accuracy": 0.5, "cross_entropy": 1.0, "images": 2, "confusion": [[1]]}"""
+)
+
+
 @pytest.mark.parametrize(
-    "damage", ['{"step": 20, "acc', "[1, 2]", "\x00\ufffd", "[" * 100_000, '{"step": "3"}']
+    "damage",
+    [
+        *('{"step": 20, "acc', "[1, 2]", "\x00\ufffd", "[" * 100_000, '{"step": "3"}'),
+        '{"step": 20, "accuracy": 0.5}',
+        EVALUATION.replace("0.5", '"high"'),
+    ],
 )
 def test_a_damaged_line_of_the_history_is_left_out_and_said(damage, tmp_path, capsys):
-    whole = '{"step": 10, "accuracy": 0.5}'
-    (tmp_path / "history.jsonl").write_text(f"{whole}\n{damage}\n")
-    assert read_history(str(tmp_path)) == [{"step": 10, "accuracy": 0.5}]
+    (tmp_path / "history.jsonl").write_text(f"{EVALUATION}\n{damage}\n")
+    assert read_history(str(tmp_path)) == [json.loads(EVALUATION)]
     assert "history.jsonl, line 2: damaged" in capsys.readouterr().out
     path = tmp_path / "result.json"
-    path.write_text(damage if damage[1:2] != '"' else "[]")
+    path.write_text("[]" if damage.startswith("{") else damage)
     assert read_result(str(path)) == {} and "damaged" in capsys.readouterr().out
     assert read_result(str(tmp_path / "none.json")) == {} and not capsys.readouterr().out

@@ -49,9 +49,11 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("learning_rate: 0,05", ["learning_rate", "float", "'0,05'"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
+        (f"eval_batch_size: {10**20}", ["eval_batch_size", "below 2**31"]),
         ("image_size: 100", ["image_size", "multiple of 16"]),
         ("image_size: 1000000000", ["image_size", "32 to 4096"]),
         ("5: 5", ["run.yaml has 5"]),
+        ("[" * 5000, ["run.yaml holds no"]),
         ("~: 5\ntrue: 1", ["run.yaml has None, True"]),
     ],
 )

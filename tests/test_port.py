@@ -218,6 +218,13 @@ def test_what_is_not_python_3_is_refused(text, tmp_path, capsys):
     assert "old.py: this is not Python 3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["nothing", "hex", "undefined", "utf-16"])
+def test_text_of_an_encoding_that_is_none_is_refused(name, tmp_path, capsys):
+    (tmp_path / "old.py").write_text(f"# coding: {name}\nx = 1\n")
+    assert main([str(tmp_path / "old.py")]) == 2
+    assert "old.py: its text cannot be read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("name", "says"), [("a.ipynb", "is a notebook"), ("no.py", "No such")])
 def test_what_is_not_a_program_is_refused(tmp_path, monkeypatch, capsys, name, says):
     monkeypatch.chdir(tmp_path)

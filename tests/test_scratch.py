@@ -63,3 +63,19 @@ def test_the_first_cell_again_makes_what_the_system_has_cleared_away(system):
     code += "shutil.rmtree(scratch.use_process_folder()); scratch.use_process_folder(); tempfile.mkdtemp()"
     subprocess.run([sys.executable, "-c", code], check=True, env=system)
     assert not os.listdir(system["TMPDIR"])
+
+
+ENDS = {
+    "descriptors closed": "import os; os.closerange(3, 1000)",
+    "open replaced": "import builtins; builtins.open = None",
+}
+
+
+@pytest.mark.parametrize("program", ENDS.values(), ids=ENDS)
+def test_what_a_program_has_closed_or_replaced_costs_no_verdict(program, system):
+    code = (
+        "from lab_utils.dry_run import isolation\n"
+        f"isolation.supervise(lambda: exec({program!r}) or 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=system, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -54,7 +54,8 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
-    It is `cannot` where a package is missing, or there is no room to write; a sentence says so.
+    It is `cannot` where a package or the current folder is missing, or there is no room to write; a sentence
+    says so.
     """
     begin()
     try:
@@ -83,6 +84,8 @@ def _lacking(error: Exception) -> str:
     """What this machine lacks for the command, and what to do; "" for other errors."""
     if isinstance(error, ModuleNotFoundError):
         return message if (message := missing(error)) != str(error) else ""
+    if isinstance(error, FileNotFoundError) and error.errno and error.filename is None:  # getcwd's
+        return "the current folder has been removed: change to another one with cd"
     if not isinstance(error, OSError) or error.errno not in _CANNOT_WRITE:
         return ""
     if error.filename is None:

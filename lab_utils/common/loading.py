@@ -39,8 +39,11 @@ def prepare() -> None:
 def quietly() -> Iterator[None]:
     """Context manager for the import of TensorFlow: without native notices, and without JAX.
 
-    An interrupt would end this import in an abort, or be swallowed.
+    An interrupt would end this import in an abort, or be swallowed. Without docstrings (python -OO) it fails
+    in TensorFlow's own code, so SystemExit says what to do.
     """
+    if sys.flags.optimize > 1:
+        sys.exit("TensorFlow needs docstrings: run Python without -OO, and unset PYTHONOPTIMIZE")
     with notices.hide_native_notices(), interrupts.held_back(), _without_jax():
         yield
 

@@ -35,7 +35,8 @@ def folder() -> Iterator[str]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-        lock.release()
+        with contextlib.suppress(OSError):  # a program that was run here may have closed it
+            lock.release()
 
 
 def use_process_folder() -> str:

@@ -39,7 +39,10 @@ _AUTOGRAPH = "in user code:"
 _FRAME_TEXT = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
 _TERMINAL_CELL = re.compile(r"<ipython-input-\d+-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
-START = Path.cwd()  # the folder that the person is in, wherever a program goes then
+try:
+    START = Path.cwd()  # the folder that the person is in, wherever a program goes then
+except FileNotFoundError:  # it has been removed: who needs it will say so
+    START = Path(os.sep)
 
 
 @dataclass(frozen=True)

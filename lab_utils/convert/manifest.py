@@ -119,8 +119,9 @@ def read_manifest(folder: str) -> Manifest:
             if not set(split.per_class) <= set(labels):
                 raise ValueError(f"{name} counts classes that are not in labels")
             for shard in split.shards:
-                if not type(shard.examples) is type(shard.bytes) is int:
-                    raise TypeError(f"examples and bytes of {shard.file} should be whole numbers")
+                kinds = [type(each) for each in (shard.file, shard.examples, shard.bytes)]
+                if kinds != [str, int, int]:
+                    raise TypeError("a shard should have a file's name and two whole numbers")
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConversionError(

@@ -36,8 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             photos = download_flower_photos(args.output_dir)
         else:
             photos = from_folder(args.path, args.output_dir)
-    except (DatasetError, OSError) as error:
+    except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.filename is None:  # of the output: command.py knows what to do
+            raise
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     print(photos.train_csv, photos.eval_csv, photos.labels_file, sep="\n")
     return 0

@@ -175,6 +175,10 @@ def _read_topologies(flags: argparse.Namespace) -> None:
     flags.compares = several or flags.largest_batch
     if several and flags.largest_batch:
         raise ValueError("--largest_batch searches on one topology")
+    if flags.train_steps is not None and flags.train_steps < 1:
+        raise ValueError(
+            f"--train_steps is the number of steps, 1 or more, not {flags.train_steps}"
+        )
     if (flags.train_steps or flags.prices) and not several:
         raise ValueError("--train_steps and --prices are for a table, so name several topologies")
 

@@ -4,6 +4,7 @@ Each answer of the compiler comes from the cache where it is known. Several step
 where they leave room.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -283,15 +284,16 @@ def _prices(prices: Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
     if not isinstance(prices, Mapping):
         try:
             prices = yaml.safe_load(Path(prices).read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise ValueError(f"the price list cannot be read: {error}") from error
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+            raise ValueError(f"the price list {prices} cannot be read: {error}") from error
     form = (
         'a price list has lines such as "v5e: 1.20", for one chip and hour, and may name a currency'
     )
     if not isinstance(prices, Mapping):
         raise ValueError(form)
     for key, value in prices.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_number = is_number and 0 <= value < math.inf
         if key not in ("currency", "source") and not (key in chips.CHIPS and is_number):
             raise ValueError(
                 f"{key}: {value!r} is not a price: {form}; chips are {', '.join(chips.CHIPS)}"

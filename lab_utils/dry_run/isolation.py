@@ -148,7 +148,7 @@ def _end(status: int, ended_with: Any) -> NoReturn:
         sys.stdout.flush()
     except (ValueError, OSError):  # the report has not reached anybody
         status = _NO_VERDICT
-    with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(Exception):  # also of what the program has replaced, such as open
         _kill(psutil.Process().children(recursive=True))
     ended_with[0] = status + 1
     _exit(status)

@@ -141,7 +141,7 @@ def _program(name: str) -> Path | ModuleSpec:
     path = Path(name)
     if path.is_file():
         return path
-    if name.endswith((".py", ".ipynb")) or "/" in name:
+    if name.endswith((".py", ".ipynb")) or "/" in name or name.startswith("."):
         raise CannotJudge(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
     try:

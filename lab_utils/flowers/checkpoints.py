@@ -11,6 +11,8 @@ import tensorflow as tf
 from lab_utils.common import files
 
 _STEP = re.compile(r"model\.ckpt-(\d+)\.index$")
+# What an evaluation holds (task.py makes them), as JSON keeps it.
+_EVALUATION = dict(step=int, accuracy=float, cross_entropy=float, images=int, confusion=list)
 
 
 def damage(path: str) -> str:
@@ -94,7 +96,7 @@ def read_history(folder: str) -> list[dict[str, Any]]:
     path, records = os.path.join(folder, "history.jsonl"), []
     for number, line in enumerate(text(path).splitlines(), 1):
         record = _object(line)
-        if type(record.get("step")) is int and "accuracy" in record:
+        if all(type(record.get(name)) is kind for name, kind in _EVALUATION.items()):
             records.append(record)
         else:
             print(f"{path}, line {number}: damaged, and left out.")

@@ -68,8 +68,10 @@ class Settings:
                 "a checkpoint as a pattern, so choose a name without them"
             )
         for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) < 2**31:  # an int32 in TensorFlow
+                raise ValueError(
+                    f"{name} must be at least 1 and below 2**31, not {getattr(self, name)}"
+                )
         if not 0 < self.learning_rate < math.inf:  # False for NaN as well
             raise ValueError(f"learning_rate must be a number above 0, not {self.learning_rate}")
         if not 0 <= self.seed < 2**31:  # an int32 in the model
@@ -95,7 +97,7 @@ def _values(config: Path) -> dict[str, str]:
         if not isinstance(content, dict):
             raise ValueError("what it holds is a list or a single value")
         values = {str(name): "" if value is None else str(value) for name, value in content.items()}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(
             f"{config} holds no `name: value` lines of YAML in UTF-8: {error}"
         ) from None

@@ -84,7 +84,7 @@ def ported(source: bytes) -> tuple[bytes, list[tuple[int, str]]]:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         text = source.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError) as error:
+    except (SyntaxError, LookupError, UnicodeError) as error:
         raise NotPython(f"its text cannot be read: {error}") from None
     program = Program(text)
     v1, is_old = style(program)

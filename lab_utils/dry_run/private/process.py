@@ -7,7 +7,6 @@ for a whole process, and libtpu is 700 MB. A child can be stopped at any moment,
 import importlib.metadata
 import importlib.util
 import json
-import math
 import os
 import re
 import signal
@@ -131,7 +130,7 @@ def limited(seconds: float | None) -> Iterator[None]:
     Raises:
         ValueError: the number of seconds is not positive.
     """
-    if seconds is not None and not 0 < seconds < math.inf:
+    if seconds is not None and not 0 < seconds <= threading.TIMEOUT_MAX:
         raise ValueError(f"limit={seconds} must be a positive number of seconds")
     token = _limit.set(seconds)
     try:

@@ -9,7 +9,6 @@ import re
 import stat
 import unicodedata
 import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -35,7 +34,6 @@ _FILLING = r"(?<![^\W_])(final|copy of)(?![^\W_])|\.(ipynb|txt|json)\b|-copy\d*|
 _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
 # What macOS, Jupyter, Python and git leave in a folder; nobody hands it in.
 _LEFT_BEHIND = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".DS_Store"}
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _DEEPEST = 8  # archives within archives
 _NONE = "is not a notebook (.ipynb)"
 _FOREIGN = "is not one of our labs, since it names no TODO of a lab"
@@ -158,24 +156,29 @@ def _file(
     parts: tuple[str, ...], read: Callable[[], bytes], depth: int = 0
 ) -> Iterator[Submission]:
     """One file, or all that an archive holds. Only notebooks, archives and progress are read."""
-    name = parts[-1]
+    name, is_archive = parts[-1], parts[-1].lower().endswith(".zip")
+    if not (is_archive or _NOTEBOOK.search(name) or _PROGRESS.search(name)):
+        yield Submission(parts, problem=_NONE)
+        return
+    if depth == _DEEPEST and is_archive:
+        yield Submission(parts, problem="is nested in too many archives")
+        return
     try:
-        if _NOTEBOOK.search(name):
-            yield _notebook(parts, read())
-        elif name.lower().endswith(".zip"):
-            if depth == _DEEPEST:
-                yield Submission(parts, problem="is nested in too many archives")
-            else:
-                folder = (*parts[:-1], name[: -len(".zip")])
-                yield from _archive(folder, _opened(read()), depth)
-        elif _PROGRESS.search(name):
-            yield Submission(parts, problem=_NONE, minutes=_minutes(read()))
-        else:
-            yield Submission(parts, problem=_NONE)
-    except _DAMAGED:
+        data = read()
+        archive = _opened(data) if is_archive else None
+    except MemoryError:
+        yield Submission(parts, problem="is too large to be read")
+    except OSError as error:  # one of bzip2's has only a text
+        yield Submission(parts, problem=f"cannot be read: {error.strerror or error}")
+    except Exception:  # zipfile and what unpacks raise a dozen kinds
         yield Submission(parts, problem="is an archive that is damaged or has a password")
-    except OSError as error:
-        yield Submission(parts, problem=f"cannot be read: {error.strerror}")
+    else:
+        if archive:
+            yield from _archive((*parts[:-1], name[: -len(".zip")]), archive, depth)
+        elif _NOTEBOOK.search(name):
+            yield _notebook(parts, data)
+        else:
+            yield Submission(parts, problem=_NONE, minutes=_minutes(data))
 
 
 def _opened(data: bytes) -> zipfile.ZipFile:
@@ -338,13 +341,19 @@ def _of_name(name: str, labs: set[int]) -> str:
     Of plain numbers only the lab's goes, where nothing else names the lab: the folders student_01 and
     student_02 are of two learners.
     """
-    titles = (path.stem.replace("_", "[ _-]*") for path in ROOT.glob("labs/*.ipynb"))
-    rest, found = re.subn("|".join((*titles, _A_LAB)), " ", name, flags=re.I)
+    rest, found = _of_a_lab().subn(" ", name)
     rest = " ".join(re.sub(_FILLING, " ", rest, flags=re.I).split()).strip(" _-.,")
     if rest.isdigit() or (_NOTEBOOK.search(name) and not found):
         number = "|".join(f"0?{lab}" for lab in labs)
         rest = re.sub(rf"(?<![^\W_])({number})(?![^\W_])", " ", rest)
     return " ".join(rest.split()).strip(" _-.,")
+
+
+@cache
+def _of_a_lab() -> re.Pattern[str]:
+    """What names a lab: the title of one of ours, or a word such as "lab" with a number."""
+    titles = (path.stem.replace("_", "[ _-]*") for path in ROOT.glob("labs/*.ipynb"))
+    return re.compile("|".join((*titles, _A_LAB)), re.I)
 
 
 def _counting(files: list[Submission]) -> list[Submission]:
