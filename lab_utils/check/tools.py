@@ -80,6 +80,17 @@ def expect_dataset(value: Any, function: str) -> None:
     returns(value, tf.data.Dataset, function, "a dataset")
 
 
+def first_batches(dataset: Any, most: int) -> list[Any]:
+    """The first `most` batches of a dataset of the default graph, as arrays; fewer where it ends before."""
+    from lab_utils.estimator import tf, v1
+
+    following, batches = v1.data.make_one_shot_iterator(dataset).get_next(), []
+    with v1.Session() as session, contextlib.suppress(tf.errors.OutOfRangeError):
+        while len(batches) < most:
+            batches.append(session.run(following))
+    return batches
+
+
 @contextlib.contextmanager
 def other_names(function: Callable, **names: Any) -> Iterator[None]:
     """Context manager: the module of the learner's function has other objects under these global names.

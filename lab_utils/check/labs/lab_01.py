@@ -6,7 +6,7 @@ import numpy as np
 
 from lab_utils.check.labs.treatment import enter_program
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
+from lab_utils.check.tools import as_wrong, expect, expect_dataset, first_batches, returns
 from lab_utils.estimator import tf, v1
 
 COUNT, BATCH = 200, 16
@@ -115,18 +115,11 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
         "The dataset belongs to a different graph from the Estimator's: make all of it inside input_fn, which the "
         "Estimator calls in its own graph."
     )
-    with tf.Graph().as_default(), v1.Session() as session:
+    with tf.Graph().as_default():
         dataset = input_fn()
         expect_dataset(dataset, "input_fn")
         spec = dataset.element_spec
         pair = isinstance(spec, tuple) and [type(part) for part in spec] == 2 * [tf.TensorSpec]
         expect(pair, f"Each element should be a pair of tensors (images, labels); yours is {spec}.")
         with as_wrong("graph|EagerTensor", outside, (ValueError, RuntimeError)):
-            following = v1.data.make_one_shot_iterator(dataset).get_next()
-        batches = []
-        while len(batches) < most:
-            try:
-                batches.append(session.run(following))
-            except tf.errors.OutOfRangeError:
-                break
-        return batches
+            return first_batches(dataset, most)

@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 
 from lab_utils.check.todos import Cases, Slip, todo
-from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, scope_of, several
-from lab_utils.estimator import tf, v1
+from lab_utils.check.tools import (
+    a,
+    as_wrong,
+    expect,
+    expect_dataset,
+    first_batches,
+    returns,
+    scope_of,
+    several,
+)
+from lab_utils.estimator import tf
 
 
 @todo(
@@ -108,6 +117,11 @@ _TYPES = (
 )
 
 
+def _has_features(spec: Any, *names: str) -> bool:
+    """Whether elements are pairs of a dict with these features, and labels."""
+    return several(spec, 2) and isinstance(spec[0], Mapping) and set(spec[0]) == set(names)
+
+
 def expect_rows(spec: tuple) -> None:
     """Raises `Wrong` where the rows of a batch, whatever their number, are not those of the examples."""
     shapes = {"image": [8, 8], "weight": [], "label": []}
@@ -199,25 +213,20 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         where = f"{count} examples in batches of {batch}"
         input_fn = make_eval_input_fn(images, labels)
         expect(callable(input_fn), f"Return the function input_fn; yours returns {a(input_fn)}.")
-        with tf.Graph().as_default(), v1.Session() as session:
+        with tf.Graph().as_default():
             with as_wrong("Incompatible dataset elements", _TYPES):
                 dataset = input_fn({"batch_size": batch})
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
-            fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping) and len(spec) == 2
-            fits = fits and set(spec[0]) == {"image", "weight"}
-            expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')
+            expect(
+                _has_features(spec, "image", "weight"),
+                'Elements should be ({"image": ..., "weight": ...}, label).',
+            )
             expect_rows(spec)
             kinds = [f"{part.dtype.name} {part.shape}" for part in tf.nest.flatten(spec)]
             static = f"{where}: the shapes of image, weight and label, made static by params['batch_size'] and drop_remainder"
             yield static, kinds
-            iterator = v1.data.make_one_shot_iterator(dataset).get_next()
-            batches = []
-            try:
-                for _ in range(-(-count // batch)):
-                    batches.append(session.run(iterator))
-            except tf.errors.OutOfRangeError:
-                pass
+            batches = first_batches(dataset, -(-count // batch))
         yield f"{where}: the number of batches, the last one filled up with padding", len(batches)
         image, weight, label = (
             np.concatenate([tf.nest.flatten(arrays)[n] for arrays in batches]) for n in range(3)
@@ -300,9 +309,10 @@ def words_and_weights(review_batches: Callable) -> str:
 
 def _expect_static_reviews(spec: Any, length: int) -> None:
     """Raises `Wrong` unless the batches of reviews have the types and the static shapes that are asked for."""
-    fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping) and len(spec) == 2
-    fits = fits and set(spec[0]) == {"words", "weight"}
-    expect(fits, f'Elements should be ({{"words": ..., "weight": ...}}, stars); yours are {spec}.')
+    expect(
+        _has_features(spec, "words", "weight"),
+        f'Elements should be ({{"words": ..., "weight": ...}}, stars); yours are {spec}.',
+    )
     size = _OF_A_BATCH
     parts = (
         ("words", spec[0]["words"], tf.int32, [size, length]),
@@ -358,7 +368,7 @@ def _expect_row(row: tuple[list[int], list[float]], text: str, expected: list[in
     )
 
 
-_reads: list[str] = []  # of the datasets below, of which only the shapes should be looked at
+_reads: list[str] = []  # of datasets of which only the shapes should be looked at
 
 
 def _no_rows() -> Iterator[np.ndarray]:
@@ -366,46 +376,37 @@ def _no_rows() -> Iterator[np.ndarray]:
     yield from ()
 
 
-def _pieces(shape: list[int | None], type: tf.DType = tf.int32) -> tf.data.Dataset:
-    """A dataset of unread elements of that static shape."""
-    signature = tf.TensorSpec(shape, type)
-    return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
+def _part(*shape: int | None) -> tf.TensorSpec:
+    """A part of a batch, of that static shape."""
+    return tf.TensorSpec(shape, tf.int32)
 
 
-def _sparse(shape: list[int]) -> tf.data.Dataset:
-    """A dataset of unread sparse tensors of that static shape."""
-    signature = tf.SparseTensorSpec(shape, tf.float32)
-    return tf.data.Dataset.from_generator(_no_rows, output_signature=signature)
-
-
-def _zipped(**shapes: list[int | None] | None) -> tf.data.Dataset:
-    """A dataset of ({name: part, ...}, label) of those static shapes; the last one is the label's."""
-    *names, _ = shapes
-    parts = [_pieces(shape) for shape in shapes.values()]
-    return tf.data.Dataset.zip((dict(zip(names, parts[:-1], strict=True)), parts[-1]))
+def _pair(words: tf.TensorSpec, count: tf.TensorSpec, label: tf.TensorSpec) -> tuple:
+    """What batches hold: ({name: part, ...}, label)."""
+    return {"words": words, "count": count}, label
 
 
 _IN_WORDS = "Lea's, whose batches have (16, None) words"
 _IN_LABELS = "an unknown size only in the labels"
-_SETS = (  # in words, the dataset, and what is asked where the test does not fail; "" for one that is static
-    ("batches of 16 sentences of 12 words", lambda: _zipped(words=[16, 12], count=[16], label=[16]), ""),
-    ("batch(16), which gives (None, 12)", lambda: _zipped(words=[None, 12], count=[None], label=[None]),
+_SETS = (  # in words, the batches, and what is asked where the test does not fail; "" for static ones
+    ("batches of 16 sentences of 12 words", _pair(_part(16, 12), _part(16), _part(16)), ""),
+    ("batch(16), which gives (None, 12)", _pair(_part(None, 12), _part(None), _part(None)),
      "Which size is unknown without drop_remainder?"),
-    (_IN_WORDS, lambda: _zipped(words=[16, None], count=[16], label=[16]),
+    (_IN_WORDS, _pair(_part(16, None), _part(16), _part(16)),
      "Which sizes does a shape have besides the first?"),
-    ("an unknown size only in the last part of the features", lambda: _zipped(words=[16, 12], count=[16, None], label=[16]),
+    ("an unknown size only in the last part of the features", _pair(_part(16, 12), _part(16, None), _part(16)),
      "Does your function look at every part of the features?"),
-    (_IN_LABELS, lambda: _zipped(words=[16, 12], count=[16], label=[None]),
+    (_IN_LABELS, _pair(_part(16, 12), _part(16), _part(None)),
      "Labels go through the infeed, too."),
-    ("the result of Python code, which has no shape at all", lambda: _zipped(words=None, count=[16], label=[16]),
+    ("the result of Python code, which has no shape at all", _pair(tf.TensorSpec(None, tf.int32), _part(16), _part(16)),
      "Its shape has not even a number of axes."),
-    ("one tensor without a name, (16, None)", lambda: _pieces([16, None]), "Elements need not be dicts or tuples."),
-    ("one tensor without a name, (16, 8, 8)", lambda: _pieces([16, 8, 8]), ""),
-    ("features in a dict within a dict, (16, None)", lambda: tf.data.Dataset.zip({"a": {"b": _pieces([16, None])}}),
+    ("one tensor without a name, (16, None)", _part(16, None), "Elements need not be dicts or tuples."),
+    ("one tensor without a name, (16, 8, 8)", _part(16, 8, 8), ""),
+    ("features in a dict within a dict, (16, None)", {"a": {"b": _part(16, None)}},
      "Elements may be nested to any depth: what does tf.nest.flatten do?"),
-    ("a sparse tensor of the shape (16, 12)", lambda: tf.data.Dataset.zip((_sparse([16, 12]), _pieces([16]))),
+    ("a sparse tensor of the shape (16, 12)", (tf.SparseTensorSpec([16, 12], tf.float32), _part(16)),
      "This shape says nothing of how many values there are. What is such a tensor made of?"),
-    ("batches of 16 numbers, (16,)", lambda: _zipped(number=[16], label=[16]), ""),
+    ("batches of 16 numbers, (16,)", ({"number": _part(16)}, _part(16)), ""),
 )  # fmt: skip
 
 
@@ -451,14 +452,16 @@ def _raised(test: Callable, dataset: tf.data.Dataset) -> Exception | None:
 def the_test(expect_static: Callable) -> str:
     """Fails for each unknown size, wherever it stands, and for nothing else."""
     said = {}
-    for words, make, reason in _SETS:
+    for words, spec, reason in _SETS:
         _reads.clear()
-        error = _raised(expect_static, make())
+        error = _raised(
+            expect_static, tf.data.Dataset.from_generator(_no_rows, output_signature=spec)
+        )
         expect(not _reads, "Your test reads the data. The static shapes are known without them.")
-        if reason:
-            expect(
-                error is not None, f"A dataset passes that a TPU would refuse: {words}. {reason}"
-            )
+        expect(
+            error is not None or not reason,
+            f"A dataset passes that a TPU would refuse: {words}. {reason}",
+        )
         kind = f"For {words}, your test raised {type(error).__name__}, not ValueError: {error}. {reason}".rstrip()
         expect(error is None or isinstance(error, ValueError), kind)
         expect(

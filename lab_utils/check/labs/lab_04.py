@@ -1,6 +1,7 @@
 """Lab 04, metrics and the host: TODO 4a, metric_fn, 4b, a review, and 4c, iterations_per_loop."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -112,15 +113,14 @@ def review(wrong: str, shows: Sequence, hides: Sequence) -> str:
     letter = str(wrong).strip().upper()
     expect(letter in "ABCD" and len(letter) == 1, f"`wrong` is A, B, C or D; yours is {wrong!r}.")
     expect(letter == "D", f"Change {letter} is correct. {_AGAINST.get(letter, '')}")
-    told = {}
     for name, weights in (("shows", shows), ("hides", hides)):
         array = _weights(weights, name)
         draws = np.random.default_rng(0).uniform(0.1, 3, [3, array.size])
-        told[name] = [(_of_means(losses, array), _of_rows(losses, array)) for losses in draws]
+        means = [(_of_means(losses, array), np.average(losses, weights=array)) for losses in draws]
         counts = ", ".join(str(n) for n in array.reshape(_CORES, -1).sum(axis=1))
-        reported, right = told[name][0]
+        reported, right = means[0]
         example = f"the cores have {counts} real rows. With random losses D reports {reported:.3f}"
-        alike = all(np.isclose(*pair) for pair in told[name])
+        alike = all(np.isclose(*pair) for pair in means)
         expect(
             not alike or name == "hides",
             f"{name}: {example}, and the mean over all real rows is {right:.3f} as well.",
@@ -150,10 +150,6 @@ def _of_means(losses: np.ndarray, weights: np.ndarray) -> float:
     losses, weights = losses.reshape(_CORES, -1), weights.reshape(_CORES, -1)
     means = (losses * weights).sum(axis=1) / np.maximum(1, weights.sum(axis=1))
     return float(means.mean())
-
-
-def _of_rows(losses: np.ndarray, weights: np.ndarray) -> float:
-    return float((losses * weights).sum() / weights.sum())
 
 
 _JOBS = {
@@ -234,7 +230,7 @@ def _expect_written(written: Any) -> None:
         )
     for step, what in ((0, "before its first step"), (_STEPS, "after its last step")):
         expect(step in theirs, f"written: the job writes a checkpoint {what}, too.")
-    for last, step in zip(ours, ours[1:], strict=False):
+    for last, step in pairwise(ours):
         due = last + _EVERY
         message = f"written: the checkpoint after the one at step {last} is due at step {due}. "
         found = next((each for each in theirs if each > last), None)

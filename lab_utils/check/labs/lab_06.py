@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import itertools
 import os
 import re
 import tempfile
@@ -542,7 +543,7 @@ def _expect_own_places(places: list[tuple[int, int]]) -> None:
             f"are {period:,} apart. If that is an epoch, each picture is cut at one place in all epochs: the whole "
             "number should count."
         )
-    equal = sum(one == next_one for one, next_one in zip(places, places[1:], strict=False))
+    equal = sum(one == next_one for one, next_one in itertools.pairwise(places))
     expect(
         equal < half,
         f"{equal:,} of {len(places):,} numbers are cut at the place of the number before. Each number should have its "

@@ -80,10 +80,6 @@ def padding(stored_bytes: Callable) -> Cases:
     return "Your function pads the right axes: the innermost to a multiple of 128, and the next one to a multiple of 8."
 
 
-def _images() -> np.ndarray:
-    return np.random.default_rng(0).uniform(0, 1, [4, SIDE, SIDE, 3]).astype(np.float32)
-
-
 @todo(
     "8b",
     hints=(
@@ -157,7 +153,8 @@ def _weights() -> int:
 def _expect_all_positions(result: tf.Tensor) -> None:
     """Raises Wrong unless these are logits, and change with the pixels of each corner and of the middle."""
     logits.expect_bare(result)
-    images, end = _images(), SIDE - 40
+    images = np.random.default_rng(0).uniform(0, 1, [4, SIDE, SIDE, 3]).astype(np.float32)
+    end = SIDE - 40
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         before = session.run(result, {"images:0": images})
@@ -199,19 +196,18 @@ _OTHER_TYPES = "Which type do the images have when the first layer is built, and
 )
 def bfloat16(bfloat16_diagnosis: Any) -> str:
     """Five versions, two of them with the same fault."""
-    clues = {
-        "one": "The scope does not cast anything: which type do the layers get?",
-        "two": "There is no scope. Which type do the layers give their variables?",
-        "three": "The scope and the cast of its input are right. Which type does the result have?",
-        "four": "Follow the types of the first layer's input, of the variables and of the result.",
-        "five": _OTHER_TYPES,
+    right = {
+        "one": ("A", "The scope does not cast anything: which type do the layers get?"),
+        "two": ("B", "There is no scope. Which type do the layers give their variables?"),
+        "three": ("C", "The scope and the cast of its input are right. Which type does the result have?"),
+        "four": ("D", "Follow the types of the first layer's input, of the variables and of the result."),
+        "five": ("B", _OTHER_TYPES),
+    }  # fmt: skip
+    against = {
         "five A": f"The layers still get bfloat16. {_OTHER_TYPES}",
         "five D": f"The scope ends before the network is built. {_OTHER_TYPES}",
     }
-    right = {"one": "A", "two": "B", "three": "C", "four": "D", "five": "B"}
-    expect_decisions(
-        bfloat16_diagnosis, {n: (c, clues[n]) for n, c in right.items()}, "ABCD", clues
-    )
+    expect_decisions(bfloat16_diagnosis, right, "ABCD", against)
     return "Only version four has bfloat16 between its layers, and float32 variables and logits."
 
 
@@ -227,28 +223,29 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
 )
 def next_change(next_change: Any) -> str:
     """Four steps; the factors are those of estimated images/s on a v2-8 (tests/benchmarks/lab_08.py, 2026-11-27)."""
-    clues = {
-        "1": "The layers compute in bfloat16, and the head is pooled. What does the compiler do to a batch of 16?",
+    right = {
+        1: ("A", "The layers compute in bfloat16, and the head is pooled. What does the compiler do to a batch of 16?"),
+        2: ("C", "Memory is near the estimate. Which bytes are these: pictures, activations, or weights?"),
+        3: ("D", "Which of the two is near the estimate, arithmetic or memory?"),
+        4: ("E", "Compare both parts with the estimate. Does the step wait for the larger one?"),
+    }  # fmt: skip
+    against = {
         "1 E": "The estimate is far above both times, but one of the changes still helps. What does the compiler do to a "
         "batch of 16?",
-        "2": "Memory is near the estimate. Which bytes are these: pictures, activations, or weights?",
         "2 A": "That multiplies the images/s by 2.3, since a step reads the weights only once. A different change "
         "multiplies them by 17.",
         "2 B": "That changes nothing: most bytes belong to weights, which stay float32.",
         "2 D": "Memory takes four times as long as the arithmetic.",
         "2 E": "Memory takes three quarters of the estimate, so most of the time goes there.",
-        "3": "Which of the two is near the estimate, arithmetic or memory?",
         "3 A": "That multiplies the images/s by only 1.01: four times the pictures need four times the FLOPs.",
         "3 E": "Arithmetic takes seven eighths of the estimate, so it is the limit.",
-        "4": "Compare both parts with the estimate. Does the step wait for the larger one?",
         "4 A": "That multiplies the images/s by only 1.01: from 128 images on nothing is padded, and there are few "
         "weights.",
         "4 B": "That moves a third fewer bytes, so the bound falls. But the estimate, which is four times as long as "
         "the bound, stays the same.",
         "4 D": "Arithmetic takes a fifth of the estimate, and memory no more than a quarter.",
     }
-    right = {1: "A", 2: "C", 3: "D", 4: "E"}
-    expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCDE", clues)
+    expect_decisions(next_change, right, "ABCDE", against)
     return (
         "The changes multiply the estimated images/s by 2.9 in step 1 and by 17 in step 2. In step 3, arithmetic takes "
         "most of the time. In step 4, neither arithmetic nor memory does: with 32 filters most of the matrix unit is "

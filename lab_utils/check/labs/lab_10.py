@@ -106,9 +106,12 @@ def same_network(network: Callable) -> Cases:
     return "The network has the weights of the Estimator's model in the same order, and gives the same logits."
 
 
-_SLOPES = ([2.0, -1.0, 0.5], [0.25], [1.0, 1.0, 3.0], [-2.0], [-0.5, 0.2, 0.1], [4.0])
+_SLOPES = (  # of two variables, in three steps
+    ([2.0, -1.0, 0.5], [0.25]),
+    ([1.0, 1.0, 3.0], [-2.0]),
+    ([-0.5, 0.2, 0.1], [4.0]),
+)
 _RATES = (0.5, 0.3, 0.05)
-_FAR = "How far the variables move"
 
 
 @todo(
@@ -142,18 +145,12 @@ def same_momentum(optimizer: type) -> Cases:
         weights = [keras.Variable(np.float32([1.0, 2.0, 3.0])), keras.Variable(np.float32([-1.0]))]
         made.build(weights)
         first = [np.array(weight) for weight in weights]
-        state = (
-            [variable.value for variable in made.variables],
-            [weight.value for weight in weights],
-        )
-        pairs = [
-            [np.float32(slope) for slope in pair]
-            for pair in zip(_SLOPES[::2], _SLOPES[1::2], strict=True)
-        ]
+        slots, values = ([each.value for each in some] for some in (made.variables, weights))
+        pairs = [list(map(np.float32, pair)) for pair in _SLOPES]
         for number, gradients in enumerate(pairs, start=1):
             made.apply(gradients, weights)
             rates = ", ".join(map(str, _RATES[:number]))
-            label = f"{_FAR}, divided by 0.05, in {counted(number, 'step')} with the rates {rates}"
+            label = f"How far the variables move, divided by 0.05, in {counted(number, 'step')} with the rates {rates}"
             yield (
                 label,
                 [(np.array(now) - then) / 0.05 for now, then in zip(weights, first, strict=True)],
@@ -161,7 +158,6 @@ def same_momentum(optimizer: type) -> Cases:
             )
         tracing = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
         message = "Under jax.jit, as in fit, the update fails: compute with keras.ops, without float() or NumPy."
-        slots, values = state
         apply = jax.jit(made.stateless_apply)
         with as_wrong("", message, tracing):
             for gradients in pairs:

@@ -294,35 +294,29 @@ def _layouts(step: Any, words: str) -> Cases:
 )
 def fully_sharded(fsdp: Callable) -> str:
     """Arrays of many shapes on meshes of 8 and 4: the large ones split in equal parts, the others whole."""
-    mesh = _mesh()
+    eight_devices()
     import jax
 
     shapes = {
-        "step": (),
-        "weights": {
-            "conv2d/kernel": (3, 3, 48, 32),
-            "conv2d_1/kernel": (3, 3, 64, 100),
-            "conv2d_2/kernel": (3, 3, 60, 44),
-            "gamma": (256,),
-            "long": (40_000,),
-            "small": (16, 8),
-            "odd": (75, 99),
-            "rows": (4096, 5),
-        },
+        "conv2d/kernel": (3, 3, 48, 32),
+        "conv2d_1/kernel": (3, 3, 64, 100),
+        "conv2d_2/kernel": (3, 3, 60, 44),
+        "gamma": (256,),
+        "long": (40_000,),
+        "small": (16, 8),
+        "odd": (75, 99),
+        "rows": (4096, 5),
     }
-    state = jax.tree.map(
-        lambda shape: jax.ShapeDtypeStruct(shape, np.float32),
-        shapes,
-        is_leaf=lambda x: isinstance(x, tuple),
-    )
+    weights = {name: jax.ShapeDtypeStruct(shape, np.float32) for name, shape in shapes.items()}
+    state = {"step": jax.ShapeDtypeStruct((), np.float32), "weights": weights}
     for mesh in (_mesh(8), _mesh(4)):
         answer = fsdp(state, mesh)
         expect(
             jax.tree.structure(answer) == jax.tree.structure(state),
             "fsdp should return a tree like the state, with a sharding for each array: see jax.tree.map.",
         )
-        for path, sharding in jax.tree_util.tree_leaves_with_path(answer):
-            leaf = state["weights"][path[-1].key] if len(path) > 1 else state["step"]
+        leaves = jax.tree_util.tree_leaves_with_path(state)
+        for (path, leaf), sharding in zip(leaves, jax.tree.leaves(answer), strict=True):
             _expect_split(path[-1].key, leaf.shape, sharding, mesh.size)
     return (
         "Each core holds its share of the large arrays, and the small ones are whole on every core."

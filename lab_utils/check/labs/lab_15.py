@@ -4,6 +4,7 @@ import re
 import tempfile
 import types
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,7 @@ def hook(Every: type) -> Cases:
         label = f"With steps=50 and loops of {loop}, from step 0 to 200, the steps at which the hook acts"
         yield label, actions
     actions = _acts(Every, 50, 1000, 30, 10)
-    gaps = sorted({after - before for before, after in zip(actions, actions[1:], strict=False)})
+    gaps = sorted({after - before for before, after in pairwise(actions)})
     yield "The steps between two actions, in loops of 30 after a resume at step 1000", gaps
     return "Your hook acts at the end of the loop in which it is time to act, and skips no action."
 
