@@ -40,22 +40,23 @@ def quietly() -> Iterator[None]:
     """Context manager for the import of TensorFlow: without native notices, and without JAX.
 
     An interrupt would end this import in an abort, or be swallowed. Without docstrings (python -OO) it fails
-    in TensorFlow's own code, so SystemExit says what to do.
+    in TensorFlow's own code, so SystemExit says what to do. TensorFlow Lite imports JAX for a converter:
+    40 MB and 1 s.
     """
     if sys.flags.optimize > 1:
         sys.exit("TensorFlow needs docstrings: run Python without -OO, and unset PYTHONOPTIMIZE")
-    with notices.hide_native_notices(), interrupts.held_back(), _without_jax():
+    with notices.hide_native_notices(), interrupts.held_back(), without("jax"):
         yield
 
 
 @contextlib.contextmanager
-def _without_jax() -> Iterator[None]:
-    """Context manager: TensorFlow Lite does not import JAX, for a converter: 40 MB and 1 s less."""
-    absent = "jax" not in sys.modules
+def without(module: str) -> Iterator[None]:
+    """Context manager: what is imported here does without `module`, unless it is there already."""
+    absent = module not in sys.modules
     if absent:
-        sys.modules["jax"] = None  # `import jax` raises ImportError, which TensorFlow Lite expects
+        sys.modules[module] = None  # importing it raises ImportError
     try:
         yield
     finally:
         if absent:
-            del sys.modules["jax"]
+            del sys.modules[module]

@@ -114,17 +114,13 @@ def train_apart(
         return ModelGraph(made.config, batch, lambda fed: made.model_fn(*fed, mode, params))
 
     shares = [_shares(batch, cores) for batch in batches]
-    models = [graph("train", share) for share in shares[0]] + [graph("train", batches[0])]
-    start = models[0].read()
-    for model in models:
-        model.write(start)
-    values = [[start] * (cores + 1)]
+    of_core, joint = graph("train", shares[0][0]), graph("train", batches[0])
+    values = [[of_core.read()] * (cores + 1)]
     for batch, parts in zip(batches, shares, strict=True):
-        for model, part in zip(models, [*parts, batch], strict=True):
-            model.run(model.spec.train_op, part)
-        values.append([model.read() for model in models])
-    metrics = [_metrics(lambda batch: graph("eval", batch), end, held_out) for end in values[-1]]
-    name, place = _furthest_apart([each[:cores] for each in values], models[0].trained)
+        turns = [(of_core, part) for part in parts] + [(joint, batch)]
+        values.append([_step(*turn, start) for turn, start in zip(turns, values[-1], strict=True)])
+    metrics = _metrics(graph("eval", held_out), held_out, values[-1])
+    name, place = _furthest_apart([each[:cores] for each in values], of_core.trained)
     shown = np.array([[each[name][place] for each in step] for step in values])
     names = metrics[0].keys()
     return Replicas(
@@ -152,17 +148,29 @@ def _shares(batch: Any, cores: int) -> list[Any]:
     return [share(core) for core in range(cores)]
 
 
-def _metrics(make: Callable[[Any], ModelGraph], values: Arrays, batch: Any) -> dict[str, float]:
-    """The metrics of a model with such values on one batch."""
-    model = make(batch)
-    model.write({name: value for name, value in values.items() if name in model.names})
+def _step(model: ModelGraph, batch: Any, start: Arrays) -> Arrays:
+    """The variables after a training step from `start`."""
+    model.write(start)
+    model.run(model.spec.train_op, batch)
+    return model.read()
+
+
+def _metrics(model: ModelGraph, batch: Any, copies: list[Arrays]) -> list[dict[str, float]]:
+    """The metrics of a model on one batch, with the values of each copy."""
     function, tensors = model.spec.eval_metrics
     with model.graph.as_default():
         made = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
-        model.run(v1.local_variables_initializer(), batch)
-    model.run([update for _, update in made.values()], batch)
-    found = model.run({name: value for name, (value, _) in made.items()}, batch)
-    return {name: float(value) for name, value in found.items()}
+        from_zero = v1.local_variables_initializer()
+    updates = [update for _, update in made.values()]
+    results = {name: value for name, (value, _) in made.items()}
+    metrics = []
+    for values in copies:
+        model.write({name: value for name, value in values.items() if name in model.names})
+        model.run(from_zero, batch)
+        model.run(updates, batch)
+        found = model.run(results, batch)
+        metrics.append({name: float(value) for name, value in found.items()})
+    return metrics
 
 
 def _furthest_apart(values: list[list[Arrays]], names: list[str]) -> tuple[str, tuple[int, ...]]:

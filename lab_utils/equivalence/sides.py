@@ -27,6 +27,7 @@ class ModelGraph:
             self.trained = [variable.op.name for variable in v1.trainable_variables()]
             self._variables = {variable.op.name: variable for variable in v1.global_variables()}
             self.names = [name for name in self._variables if name != "global_step"]
+            self._writes = {name: _write(each) for name, each in self._variables.items()}
             first = [v1.global_variables_initializer(), v1.local_variables_initializer()]
             first.append(v1.tables_initializer())
         self._session = v1.Session(graph=self.graph, config=config.session_config)
@@ -43,9 +44,15 @@ class ModelGraph:
 
     def write(self, values: Arrays) -> None:
         """Sets variables by name."""
-        for name, value in values.items():
-            initializer = self._variables[name].initializer
-            self._session.run(initializer, {initializer.inputs[1]: value})
+        writes = {name: self._writes[name] for name in values}
+        feeds = {placeholder: values[name] for name, (placeholder, _) in writes.items()}
+        self._session.run([assign for _, assign in writes.values()], feeds)
+
+
+def _write(variable: Any) -> tuple[Any, Any]:
+    """A placeholder for a variable's value, and the op that sets it."""
+    value = v1.placeholder(variable.dtype.base_dtype, variable.shape)
+    return value, variable.assign(value, read_value=False)
 
 
 class EstimatorSide:

@@ -24,11 +24,13 @@ cells with a region and those tagged "given" make up the module of the solution,
 """
 
 import re
-
-import nbformat
+from typing import TYPE_CHECKING
 
 from lab_utils.check import programs
 from lab_utils.check.sources import REGION, STARTER, TODO
+
+if TYPE_CHECKING:
+    import nbformat
 
 CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
 
@@ -56,7 +58,7 @@ def starter(source: str) -> str:
     return released
 
 
-def stamp(notebook: nbformat.NotebookNode) -> None:
+def stamp(notebook: "nbformat.NotebookNode") -> None:
     """Gives cells nbgrader's metadata: those to solve, and those whose check gives a point."""
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)

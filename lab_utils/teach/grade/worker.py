@@ -20,16 +20,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat.v4
 import psutil
-from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.exceptions import DeadKernelError
 
+from lab_utils.common import loading
 from lab_utils.teach.grade.runs import ENDED, INCORRECT, MEMORY, TIMED_OUT, Limits, Result
 from lab_utils.teach.grade.submissions import ROOT
 from lab_utils.teach.marks import CHECK
+
+# nbformat imports jsonschema, which makes a grammar of addresses from it: 2 s. No address is checked here.
+with loading.without("rfc3987_syntax"):
+    import nbformat.v4
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
 
 _TICK = 0.5  # seconds between two looks at time and memory
 _LONGER = 5  # times the limit of a step, for a cell as it was handed out
