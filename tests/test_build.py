@@ -207,3 +207,11 @@ def test_a_broken_solution_is_named_and_nothing_is_written(repository, capsys, t
 def test_a_name_that_fits_no_solution_is_refused(repository, capsys):
     assert build.main(["--execute", "99"]) == 2
     assert "no solution has '99' in its name; there are 01, 02" in capsys.readouterr().err
+
+
+def test_a_flag_is_not_guessed(capsys, monkeypatch):
+    """--exec once executed all solutions."""
+    monkeypatch.setattr(build, "stale", list)
+    with pytest.raises(SystemExit) as end:
+        build.main(["--check", "--exec"])
+    assert end.value.code == 2 and "--exec" in capsys.readouterr().err

@@ -678,8 +678,10 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
     assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [32, 3]
     with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
-    with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook"):
-        loaded("[1]", "train.ipynb")
+    null = '{"cells": [{"cell_type": "code", "source": null}], "nbformat": 4, "nbformat_minor": 4}'
+    for damaged in ("[1]", null):
+        with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook, or is damaged"):
+            loaded(damaged, "train.ipynb")
     with pytest.raises(target.CannotJudge, match="it starts `python -m a.task --steps 3`"):
         loaded(notebook(("code", "!python -m a.task --steps 3")), "train.ipynb")
 

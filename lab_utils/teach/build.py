@@ -225,7 +225,9 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where --check found a stale file, 2 for a broken solution."""
     parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.build", description=f"Make labs/ and solutions/ from {SOURCES}/."
+        prog="python -m lab_utils.build",
+        description=f"Make labs/ and solutions/ from {SOURCES}/.",
+        allow_abbrev=False,
     )
     parser.add_argument("--check", action="store_true", help="write nothing, name stale files")
     parser.add_argument("--execute", nargs="*", metavar="NAME", help="run solutions first")

@@ -50,9 +50,9 @@ def code_of(path: Path) -> Iterator[CodeType]:
 def texts(path: Path) -> Iterator[tuple[str, str]]:
     """The name and the text of the program, or of each of its cells; see `code_of` for what it raises."""
     if path.suffix == ".ipynb":
-        for number, cell in enumerate(_cells(path), 1):
-            if cell.cell_type == "code":
-                yield f"{path}[cell {number}]", cell.source.replace("\r\n", "\n")
+        for number, (kind, source) in enumerate(_cells(path), 1):
+            if kind == "code":
+                yield f"{path}[cell {number}]", source
         return
     try:  # compile() passes over bytes in comments with which `python file.py` does not start
         yield str(path), importlib.util.decode_source(path.read_bytes())
@@ -73,13 +73,17 @@ def needs_jupyter(path: Path) -> bool:
     return path.suffix == ".ipynb" or bool(_OF_JUPYTER.search(path.read_text(errors="replace")))
 
 
-def _cells(path: Path) -> list[Any]:
+def _cells(path: Path) -> list[tuple[str, str]]:
+    """Kind and text of each cell."""
     import nbformat
 
     try:
-        return nbformat.read(path, as_version=4).cells
+        cells = nbformat.read(path, as_version=4).cells
+        return [(cell.cell_type, cell.source.replace("\r\n", "\n")) for cell in cells]
     except Exception:  # whatever it raises for a file that is something else
-        raise CannotJudge(f"{path} is not a Jupyter notebook") from None
+        raise CannotJudge(
+            f"{path} is not a Jupyter notebook, or is damaged: save it again in Jupyter"
+        ) from None
 
 
 def as_python(text: str, name: str) -> str:
