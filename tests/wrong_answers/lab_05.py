@@ -426,6 +426,10 @@ def parse(record):
     "5d": [
         Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'sounds': (128, 'c')}"),
         Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'sounds': (128, 'C')}"),
+        # A number that NumPy computed
+        Right(
+            "import numpy as np\ndecisions['ImageNet'] = (np.ceil(148_000 / 150 / 64).astype(int) * 64, 'A')"
+        ),
         # B asks for a multiple of 64 hosts, too
         Right("decisions['ImageNet'] = (1024, 'B')"),
         Wrong("decisions['ImageNet'] = (1024, 'C')", "ImageNet: rule C does not set the number"),

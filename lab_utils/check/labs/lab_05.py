@@ -5,6 +5,7 @@ import itertools
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -436,7 +437,7 @@ def deciding(decisions: dict) -> str:
     """A number of files that the hosts can share, of a size that is worth opening, and the rule behind it."""
     for name, files, letter in pairs(decisions, _SETS, "files"):
         megabytes, hosts, rules = _SETS[name]
-        whole = isinstance(files, int) and files > 0
+        whole = isinstance(files, Integral) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
         size = f"{name}: {counted(files, 'file')} of {scaled(1e6 * megabytes / files, 'B')}"
         expect(
