@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lab_utils.check.labs import own_port
 from lab_utils.check.labs.own_port import check_port
 from lab_utils.check.outcome import Wrong
 
@@ -29,6 +30,31 @@ def test_a_right_program_of_any_habit_is_accepted(name):
     assert COUNTED.keys() == PROGRAMS.keys()
     said = check_port(PROGRAMS[name].read_text(encoding="utf-8"))
     assert f"Evaluated {COUNTED[name]} examples, each once." in said and "Ready for v2:2x2" in said
+
+
+ONCE = """
+import builtins
+assert not hasattr(builtins, "second")
+builtins.second = True
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "processes"), [("", 1), (ONCE, 3)])
+def test_a_program_that_cannot_run_twice_in_a_process_gets_one_for_each_run(
+    before, processes, monkeypatch
+):
+    """Any other right program is run, judged and looked at in one process."""
+    started, start = [], own_port.subprocess.run
+
+    def run(command, **options):
+        started.append(command)
+        return start(command, **options)
+
+    monkeypatch.setattr(own_port.subprocess, "run", run)
+    text = PROGRAMS["wine"].read_text(encoding="utf-8")
+    said = check_port(text.replace("import tempfile\n", f"import tempfile\n{before}", 1))
+    assert "Ready for v2:2x2" in said and len(started) == processes
 
 
 WINE = "np.float32((table - table.mean(axis=0)) / table.std(axis=0))"
