@@ -135,6 +135,12 @@ def counted(rows, first, second):
     return jnp.mean(jax.lax.while_loop(lambda state: state[0] < 12_000, body, (0, rows))[1])
 
 
+def open_ended(rows, first, second):
+    """Nobody sees how often it goes round; the number in its body is none of it."""
+    body = lambda number, x: jnp.tanh(x @ first) + jax.lax.rem(number, 32_000)  # noqa: E731
+    return jnp.mean(jax.lax.fori_loop(0, jnp.argmax(rows[0]), body, rows))
+
+
 PRODUCT = 2 * 256 * 512 * 512
 
 
@@ -145,6 +151,7 @@ PRODUCT = 2 * 256 * 512 * 512
         (narrow, [("bf16", False, PRODUCT), ("f32", False, PRODUCT)]),
         (scanned, [("f32", False, 9 * PRODUCT), ("f32", True, PRODUCT)]),
         (counted, [("f32", False, 12_000 * PRODUCT)]),
+        (open_ended, [("f32", False, PRODUCT)]),
     ],
 )
 def test_what_a_step_multiplies_is_told_as_it_is_written(step, wanted):
@@ -153,6 +160,23 @@ def test_what_a_step_multiplies_is_told_as_it_is_written(step, wanted):
         jax.jit(step), (shape(256, 512), weights, weights), "v5e:2x4", batch_argnums=0
     ).lower(8)
     assert [(*set(each.dtypes), each.precise, each.flops) for each in program.matmuls] == wanted
+
+
+def test_a_part_of_a_batch_leaves_a_python_number_among_the_arguments_as_it_is():
+    def step(params, features, labels, rate):
+        loss, gradients = jax.value_and_grad(loss_of)(params, features, labels)
+        return jax.tree.map(lambda p, g: p - rate * g, params, gradients), loss
+
+    values = [np.random.default_rng(0).random(each.shape, "f4") for each in BATCH]
+    params = jax.tree.map(lambda each: jnp.ones(each.shape), PARAMS)
+    part = JaxWorkload(jax.jit(step), (params, *values, 0.1), "v5e:2x4").comparison(4).many
+    assert sorted(value.shape for value in part.values) == [
+        (),
+        (16, 8),
+        (16, 16),
+        (16, 32),
+        (32, 8),
+    ]
 
 
 def on_the_host(loss):

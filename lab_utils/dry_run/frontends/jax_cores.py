@@ -4,7 +4,7 @@ XLA splits a step with shardings by itself, so that it computes the same on any 
 or jax.shard_map maps joins the cores by hand: one core with the whole batch says what is right.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -63,7 +63,8 @@ def comparison(
         n for n in numbers.values() if _has_examples(jaxpr.invars[n].aval, n, roles, examples, axis)
     ]
     if share > 1:
-        leaves = _smaller(leaves, numbers, roles, examples, axis=axis, share=share)
+        parts = {leaf for leaf, n in numbers.items() if n in feeds}
+        leaves = _smaller(leaves, parts, examples, axis=axis, share=share)
         again = call.with_leaves(leaves)
         traced = _retraced(trace, again, "the smaller batch that this machine can compute")
         if len(traced.jaxpr.jaxpr.invars) != len(numbers):  # as an optimizer that holds the model
@@ -126,7 +127,8 @@ def _retraced(trace: Trace, call: Call, purpose: str) -> Any:
         return trace(call)
     except Exception as error:  # whatever the step raises for arrays of other shapes
         where = place(error).position
-        raise Incomparable(f"the step does not take, at {where}, {purpose}") from error
+        at = f", at {where}," if where else ""
+        raise Incomparable(f"the step does not take{at} {purpose}") from error
 
 
 def copies(call: Call, traced: Any, state: list[tuple[int, int]], *, is_pmap: bool) -> set[int]:
@@ -179,27 +181,21 @@ def _has_examples(value: Any, number: int, roles: Roles, examples: int, axis: in
 
 
 def _smaller(
-    leaves: list[Any],
-    numbers: dict[int, int],
-    roles: Roles,
-    examples: int,
-    *,
-    axis: int,
-    share: int,
+    leaves: list[Any], parts: Collection[int], examples: int, *, axis: int, share: int
 ) -> list[Any]:
+    """The arguments with 1/`share` of the examples; `parts` are the numbers of those that hold some."""
     if not examples or examples % share:
         raise Incomparable("one step would take more memory than this machine can spare")
     result = list(leaves)
-    for leaf, number in numbers.items():
+    for leaf in parts:
         value = leaves[leaf]
-        if _has_examples(value, number, roles, examples, axis):
-            if isinstance(value, jax.ShapeDtypeStruct):
-                shape = (*value.shape[:axis], examples // share, *value.shape[axis + 1 :])
-                result[leaf] = jax.ShapeDtypeStruct(shape, value.dtype, sharding=value.sharding)
-            else:
-                part = np.take(_plain(value), range(examples // share), axis)
-                sharding = getattr(value, "sharding", None)
-                result[leaf] = part if axis else jax.device_put(part, sharding)
+        if isinstance(value, jax.ShapeDtypeStruct):
+            shape = (*value.shape[:axis], examples // share, *value.shape[axis + 1 :])
+            result[leaf] = jax.ShapeDtypeStruct(shape, value.dtype, sharding=value.sharding)
+        else:
+            part = np.take(_plain(value), range(examples // share), axis)
+            sharding = getattr(value, "sharding", None)
+            result[leaf] = part if axis else jax.device_put(part, sharding)
     return result
 
 

@@ -41,16 +41,12 @@ def _of(computation: Any, computations: dict[int, Any], times: int) -> Iterator[
 
 
 def _rounds(loop: Any, computations: dict[int, Any]) -> int:
-    """How often a loop runs, by the largest whole number in its condition, or else in its body."""
-    body, condition = loop.called_computation_ids
-    for id in (condition, body):
-        constants = [op for op in computations[id].instructions if op.opcode == "constant"]
-        scalars = [op.literal for op in constants if not op.shape.dimensions]
-        numbers = [number for each in scalars for number in (*each.s32s, *each.s64s)]
-        limits = [number for number in numbers if 0 < number < _NO_LIMIT]
-        if limits:
-            return max(limits)
-    return 1
+    """How often a loop runs, by the largest whole number in its condition; 1 if it has none."""
+    _, condition = loop.called_computation_ids
+    constants = [op for op in computations[condition].instructions if op.opcode == "constant"]
+    scalars = [op.literal for op in constants if not op.shape.dimensions]
+    numbers = [number for each in scalars for number in (*each.s32s, *each.s64s)]
+    return max([1, *(number for number in numbers if number < _NO_LIMIT)])
 
 
 def matmuls(module: Any) -> list[Matmul]:
