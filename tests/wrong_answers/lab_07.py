@@ -118,6 +118,20 @@ def inference(images, classes, training, bfloat16):
 """,
             "after the stages, BiasAdd gives bfloat16",
         ),
+        # An assertion on what the stages give is not after them
+        Right(
+            r"""
+def inference(images, classes, training, bfloat16):
+    net = tf.nn.space_to_depth(images, 4)
+    if bfloat16:
+        net = tf.cast(net, tf.bfloat16)
+    with v1.tpu.bfloat16_scope():
+        net = stages(net, training)
+    with tf.control_dependencies([v1.debugging.assert_all_finite(net, "the stages overflow")]):
+        net = tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])
+    return v1.layers.dense(net, classes)
+"""
+        ),
         # The mean in bfloat16, the dense layer not
         Wrong(
             r"""

@@ -376,10 +376,10 @@ def reading(parse: Callable) -> Cases:
     for label, words in ((0, "with the label 0"), (None, "without image/class/label")):
         number, weight = _class_and_weight(parse, label)
         expect(
-            0 <= number < 5,
+            0 <= number < 5,  # the kinds of flowers
             f"A record {words} becomes class {number}, which the loss cannot use: on a TPU its loss is NaN, and NaN "
             "times a weight of 0 is NaN. Give it a class that exists.",
-        )  # the kinds of flowers
+        )
         yield f"The weight of a record {words}", weight
     return "All pictures have the same static shape, classes count from 0, and pictures without a class do not count."
 

@@ -448,7 +448,7 @@ def _expect_few_ahead(prefetch: tf.Operation) -> None:
     """Raises Wrong where decoded pictures wait in a buffer that could hold as many as a shuffle buffer."""
     ahead = _argument(prefetch, "buffer_size")
     batches = _image(prefetch).shape.rank == 4
-    if ahead * (_BATCH if batches else 1) > _BUFFER:
+    if ahead is not None and ahead * (_BATCH if batches else 1) > _BUFFER:
         kind = f"batches of {_BATCH} decoded pictures" if batches else "decoded pictures"
         raise Wrong(
             f"prefetch({ahead}) keeps up to {ahead:,} {kind} in memory, more than a shuffle buffer below the decoding "
@@ -523,10 +523,10 @@ def cropping(random_crop: Callable) -> str:
         )
     pairs = len(set(places))
     expect(
-        pairs > 900,
+        pairs > 900,  # 1,061 are expected
         f"{_DRAWS:,} crops are cut at {pairs:,} places of {(last + 1) ** 2:,}: top and left should be drawn "
         "independently of each other. Two draws with one seed are the same.",
-    )  # 1,061 are expected
+    )
     return f"The whole number decides the place, any of the {(last + 1) ** 2:,} that there are, wherever a job begins."
 
 
