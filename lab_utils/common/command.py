@@ -84,13 +84,21 @@ def _lacking(error: Exception) -> str:
     """What this machine lacks for the command, and what to do; "" for other errors."""
     if isinstance(error, ModuleNotFoundError):
         return message if (message := missing(error)) != str(error) else ""
-    if isinstance(error, FileNotFoundError) and error.errno and error.filename is None:  # getcwd's
+    if isinstance(error, FileNotFoundError) and not _has_folder():
         return "the current folder has been removed: change to another one with cd"
     if not isinstance(error, OSError) or error.errno not in _CANNOT_WRITE:
         return ""
     if error.filename is None:
         return f"{error.strerror}: the output, or a temporary file, cannot be written"
     return f"{error.filename}: {error.strerror}. Make room there, or set TMPDIR if it is a temporary file"
+
+
+def _has_folder() -> bool:
+    """Whether the current folder is still there."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def missing(error: ImportError) -> str:

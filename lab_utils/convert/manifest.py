@@ -118,10 +118,12 @@ def read_manifest(folder: str) -> Manifest:
         for name, split in splits.items():
             if not set(split.per_class) <= set(labels):
                 raise ValueError(f"{name} counts classes that are not in labels")
-            for shard in split.shards:
+            for number, shard in enumerate(split.shards):
                 kinds = [type(each) for each in (shard.file, shard.examples, shard.bytes)]
                 if kinds != [str, int, int]:
-                    raise TypeError("a shard should have a file's name and two whole numbers")
+                    raise TypeError(
+                        f"shard {number} of {name} should have a file's name and two whole numbers"
+                    )
         return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConversionError(

@@ -1,6 +1,7 @@
 """Command line: `python -m lab_utils.datasets --help`."""
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
 
@@ -40,9 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        if error.filename is None:  # of the output: command.py knows what to do
-            raise
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        if error.filename is None and error.errno in (errno.EPIPE, errno.ENOENT):
+            raise  # the output's reader or the current folder has gone: command.py says so
+        where = error.filename or "a photograph, or the output"
+        print(f"error: {where}: {error.strerror}", file=sys.stderr)
         return 1
     print(photos.train_csv, photos.eval_csv, photos.labels_file, sep="\n")
     return 0
