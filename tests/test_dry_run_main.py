@@ -1066,6 +1066,7 @@ def test_a_program_that_needs_tf_contrib_hears_of_the_flag(line, judged):
         ("raises.py:nothing", ["no function nothing"]),
         ("raises.py", ["MODULE:FUNCTION"]),
         ("absent.py:made", ["no file", "absent.py"]),
+        ("./:made", ["is a folder: name a program in it"]),
         ("absent:made", ["ModuleNotFoundError", "'absent'"]),
         ("train.ipynb:made", ["is a notebook: --main train.ipynb"]),
         ("returns.py:one", ["(estimator, input_fn)", "it returned 7"]),

@@ -183,7 +183,7 @@ def unique(findings: Iterable[Finding]) -> list[Finding]:
 def working(
     cache: bool, progress: bool, limit: float | None, so_far: Callable[[], str] = lambda: ""
 ) -> Iterator[Callable[[str], None]]:
-    """Context manager: yields what says what goes on, as `dry_run` takes the first three options.
+    """Context manager: yields what says what goes on. `cache`, `progress` and `limit` are those of `dry_run`.
 
     `so_far` is what has been found.
     """

@@ -142,6 +142,8 @@ def _program(name: str) -> Path | ModuleSpec:
     if path.is_file():
         return path
     if name.endswith((".py", ".ipynb")) or "/" in name or name.startswith("."):
+        if path.is_dir():
+            raise CannotJudge(f"{path.absolute()} is a folder: name a program in it")
         raise CannotJudge(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
     try:

@@ -128,10 +128,12 @@ def limited(seconds: float | None) -> Iterator[None]:
     """Context manager: a compilation that takes longer is ended, and raises TookTooLong; None: no limit.
 
     Raises:
-        ValueError: the number of seconds is not positive.
+        ValueError: the number of seconds is not positive, or more than the system can wait for.
     """
     if seconds is not None and not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise ValueError(f"limit={seconds} must be a positive number of seconds")
+        raise ValueError(
+            f"limit={seconds} must be above 0 and at most {threading.TIMEOUT_MAX:.0f} seconds"
+        )
     token = _limit.set(seconds)
     try:
         yield

@@ -120,7 +120,7 @@ def _minutes(submitted: Sequence[Submission]) -> list[str]:
 
 
 def _positive(text: str) -> float:
-    """For argparse's `type`: a number above 0. The system takes no wait of a month."""
+    """For argparse's `type`: a number above 0 and below a million; a wait of more seconds overflows."""
     number = float(text)
     if not 0 < number < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0 and below a million")
