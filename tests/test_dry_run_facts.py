@@ -303,7 +303,8 @@ def test_a_fact_is_computed_once_and_so_is_its_absence(monkeypatch):
         rule(id, needs=("absent", "number"))(ask)
     facts = Counted()
     silent = Silent()
-    assert apply_rules(facts, Stage.TRACE, silent) == [] and not silent.left_out
+    assert apply_rules(facts, Stage.TRACE, silent) == []
+    assert not silent.left_out and not any(silent.not_asked.values())
     findings = apply_rules(facts, Stage.READ, silent)
     assert (findings, asked, facts.computed) == ([], [7, 7], ["number", "absent"])
     assert silent.left_out == {(facts.mode, "it rains"): {"TPU203", "TPU204"}}

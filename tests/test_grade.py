@@ -455,7 +455,6 @@ def test_habits_of_other_places_cost_nothing(quickly):
 from google.colab import drive
 import google.colab.files
 import os
-import random
 drive.mount("/content/drive")
 assert os.path.exists("made")
 name = input("Your name? ")
@@ -483,7 +482,6 @@ while True:
 """
 JUNK = """
 import os
-import random
 for number in range(3, 60):
     try:
         os.write(number, b"hello\\n")

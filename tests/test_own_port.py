@@ -39,8 +39,9 @@ builtins.second = True
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("before", "processes"), [("", 1), (ONCE, 3)])
+@pytest.mark.parametrize(
+    ("before", "processes"), [("", 1), pytest.param(ONCE, 3, marks=pytest.mark.slow)]
+)
 def test_a_program_that_cannot_run_twice_in_a_process_gets_one_for_each_run(
     before, processes, monkeypatch
 ):

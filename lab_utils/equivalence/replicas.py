@@ -97,6 +97,8 @@ def train_apart(
 ) -> Replicas:
     """Trains a model on several cores without an all-reduce, beside the same model with one.
 
+    One session plays all cores in turn, so random ops such as dropout draw other numbers for each core.
+
     Args:
         estimator: a TPUEstimator. Its model_fn is called with use_tpu=False, so that its optimizer is not
             wrapped. It is left as it is, and its checkpoints are not read.
