@@ -1066,7 +1066,6 @@ def test_a_program_that_needs_tf_contrib_hears_of_the_flag(line, judged):
         ("raises.py:nothing", ["no function nothing"]),
         ("raises.py", ["MODULE:FUNCTION"]),
         ("absent.py:made", ["no file", "absent.py"]),
-        ("./:made", ["is a folder: name a program in it"]),
         ("absent:made", ["ModuleNotFoundError", "'absent'"]),
         ("train.ipynb:made", ["is a notebook: --main train.ipynb"]),
         ("returns.py:one", ["(estimator, input_fn)", "it returned 7"]),
@@ -1083,6 +1082,14 @@ def test_a_function_that_cannot_be_judged_is_told_with_its_place(name, said, jud
         (tmp_path / f"{file}.py").write_text(text)
     status, words = judged("", name)
     assert status == 2 and all(word in words for word in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [(".", "is a folder: name"), ("./no", "there is no file")]
+)
+def test_a_folder_is_told_from_a_missing_file(name, said, judged):
+    status, out = judged("", "--main", name)
+    assert status == 2 and said in " ".join(out.split())
 
 
 def test_a_function_may_bring_options_and_has_the_flags_of_its_module(tmp_path):
