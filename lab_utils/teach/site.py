@@ -78,7 +78,7 @@ def _lab(path: Path, title: str) -> str:
         if cell.cell_type == "markdown":
             cell.source = _linked(cell.source)
     exporter = HTMLExporter(extra_loaders=[pages.LOADER], template_file="site_lab.html")
-    return exporter.from_notebook_node(notebook)[0]
+    return exporter.from_notebook_node(notebook, {"back": _BACK})[0]
 
 
 def main() -> int:
