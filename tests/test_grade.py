@@ -415,7 +415,11 @@ def test_what_goes_wrong_with_one_notebook_costs_the_others_nothing(klass, monke
 
 
 @pytest.mark.parametrize(
-    "flag", ["--memory_gib=1e300", "--memory_gib=nan", "--step_seconds=0", "--total_seconds=1e7"]
+    "flag",
+    [
+        *("--memory_gib=1e300", "--memory_gib=nan", "--step_seconds=0"),
+        *("--total_seconds=1e7", "--total_seconds=-1"),
+    ],
 )
 def test_a_limit_is_a_number_that_the_system_takes(flag, klass, capsys):
     with pytest.raises(SystemExit) as end:

@@ -120,17 +120,12 @@ def inference(images, classes, training, bfloat16):
         ),
         # An assertion on what the stages give is not after them
         Right(
-            r"""
-def inference(images, classes, training, bfloat16):
-    net = tf.nn.space_to_depth(images, 4)
-    if bfloat16:
-        net = tf.cast(net, tf.bfloat16)
-    with v1.tpu.bfloat16_scope():
-        net = stages(net, training)
+            _7A.replace(
+                "net = tf.cast(stages(net, training), tf.float32)",
+                """net = stages(net, training)
     with tf.control_dependencies([v1.debugging.assert_all_finite(net, "the stages overflow")]):
-        net = tf.reduce_mean(tf.cast(net, tf.float32), [1, 2])
-    return v1.layers.dense(net, classes)
-"""
+        net = tf.cast(net, tf.float32)""",
+            )
         ),
         # The mean in bfloat16, the dense layer not
         Wrong(
