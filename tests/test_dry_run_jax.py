@@ -135,6 +135,13 @@ def counted(rows, first, second):
     return jnp.mean(jax.lax.while_loop(lambda state: state[0] < 12_000, body, (0, rows))[1])
 
 
+def limited_by_its_state(rows, first, second):
+    """Its condition is a function that is called, and its limit comes with the state."""
+    goes_on = jax.jit(lambda number, limit: number < limit)
+    body = lambda state: (state[0] + 1, state[1] + (state[0] > 900), jnp.tanh(state[2] @ first))  # noqa: E731
+    return jnp.mean(jax.lax.while_loop(lambda state: goes_on(*state[:2]), body, (0, 12, rows))[2])
+
+
 def open_ended(rows, first, second):
     """Nobody sees how often it goes round; the number in its body is none of it."""
     body = lambda number, x: jnp.tanh(x @ first) + jax.lax.rem(number, 32_000)  # noqa: E731
@@ -151,6 +158,7 @@ PRODUCT = 2 * 256 * 512 * 512
         (narrow, [("bf16", False, PRODUCT), ("f32", False, PRODUCT)]),
         (scanned, [("f32", False, 9 * PRODUCT), ("f32", True, PRODUCT)]),
         (counted, [("f32", False, 12_000 * PRODUCT)]),
+        (limited_by_its_state, [("f32", False, 12 * PRODUCT)]),
         (open_ended, [("f32", False, PRODUCT)]),
     ],
 )

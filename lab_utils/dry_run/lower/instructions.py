@@ -1,7 +1,7 @@
 """The instructions of a lowered program (an HloModuleProto), with how often each runs in a step."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from lab_utils.dry_run.program import Matmul
 
 _NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
 _INTO = ("while", "call", "conditional")
+_SAME = ("reshape", "convert", "copy", "bitcast")
 _NO_LIMIT = 2**31 - 1  # what TensorFlow compares with where a loop has no limit
 _BF16_BF16_F32 = 6  # in XLA's PrecisionConfig.Algorithm; the numbers behind it round less
 
@@ -25,28 +26,72 @@ class Instruction:
 
 def instructions(module: Any) -> Iterator[Instruction]:
     """The instructions of a module; of those that call others, the others."""
-    computations = {computation.id: computation for computation in module.computations}
-    return _of(computations[module.entry_computation_id], computations, 1)
+    walk = _Walk(module)
+    return walk.of(module.entry_computation_id, 1)
 
 
-def _of(computation: Any, computations: dict[int, Any], times: int) -> Iterator[Instruction]:
-    shapes = {op.id: op.shape for op in computation.instructions}
-    for op in computation.instructions:
-        if op.opcode in _INTO:
-            rounds = _rounds(op, computations) if op.opcode == "while" else 1
-            for id in op.called_computation_ids:
-                yield from _of(computations[id], computations, times * rounds)
-        else:
-            yield Instruction(op, [shapes[id] for id in op.operand_ids], times)
+class _Walk:
+    """A walk through a module, in which the id of an instruction is given once.
 
+    Attributes:
+        ops: its instructions, by id.
+        known: by the id of a loop how often it runs.
+    """
 
-def _rounds(loop: Any, computations: dict[int, Any]) -> int:
-    """How often a loop runs, by the largest whole number in its condition; 1 if it has none."""
-    _, condition = loop.called_computation_ids
-    constants = [op for op in computations[condition].instructions if op.opcode == "constant"]
-    scalars = [op.literal for op in constants if not op.shape.dimensions]
-    numbers = [number for each in scalars for number in (*each.s32s, *each.s64s)]
-    return max([1, *(number for number in numbers if number < _NO_LIMIT)])
+    def __init__(self, module: Any) -> None:
+        self.computations = {each.id: each.instructions for each in module.computations}
+        self.ops = {op.id: op for part in self.computations.values() for op in part}
+        self.known: dict[int, int] = {}
+
+    def of(self, computation: int, times: int) -> Iterator[Instruction]:
+        """The instructions of a computation that runs so often."""
+        for op in self.computations[computation]:
+            if op.opcode in _INTO:
+                rounds = self.rounds(op) if op.opcode == "while" else 1
+                for id in op.called_computation_ids:
+                    yield from self.of(id, times * rounds)
+            else:
+                yield Instruction(op, [self.ops[id].shape for id in op.operand_ids], times)
+
+    def rounds(self, loop: Any) -> int:
+        """How often a loop runs, by the largest whole number its condition compares; 1 if none is seen."""
+        if loop.id not in self.known:
+            _, condition = loop.called_computation_ids
+            numbers = self._compared(condition, loop.operand_ids, {})
+            self.known[loop.id] = max([1, *(each for each in numbers if each < _NO_LIMIT)])
+        return self.known[loop.id]
+
+    def _compared(self, part: int, operands: Sequence[int], given: dict[int, int]) -> Iterator[int]:
+        """The numbers that a part of a condition compares; `given`: what stands for its parameters."""
+        ops = self.computations[part]
+        parameters = [op for op in ops if op.opcode == "parameter"]
+        operands = [given.get(id, id) for id in operands]
+        given = given | {op.id: operands[op.parameter_number] for op in parameters}
+        for op in ops:
+            if op.opcode == "call":
+                yield from self._compared(op.called_computation_ids[0], op.operand_ids, given)
+            elif op.opcode == "compare":
+                for operand in op.operand_ids:
+                    yield from self._numbers(operand, given)
+
+    def _numbers(self, id: int, given: dict[int, int]) -> list[int]:
+        """The whole number that a scalar is, if that can be seen.
+
+        What a loop leaves is taken for its counter: the loop of a gradient goes back as often.
+        """
+        op = self.ops[given.get(id, id)]
+        if op.opcode == "constant" and not op.shape.dimensions:
+            return [*op.literal.s32s, *op.literal.s64s]
+        if op.opcode in _SAME:
+            return self._numbers(op.operand_ids[0], given)
+        if op.opcode == "get-tuple-element":
+            source = op.operand_ids[0]
+            source = self.ops[given.get(source, source)]
+            if source.opcode == "tuple":
+                return self._numbers(source.operand_ids[op.tuple_index], given)
+            if source.opcode == "while":
+                return [self.rounds(source)]
+        return []
 
 
 def matmuls(module: Any) -> list[Matmul]:

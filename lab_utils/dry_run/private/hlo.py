@@ -47,6 +47,8 @@ MESSAGES = {
         "shape": (3, "ShapeProto"),
         "metadata": (7, "OpMetadata"),
         "literal": (8, "LiteralProto"),
+        "parameter_number": (9, "int64"),
+        "tuple_index": (13, "int64"),
         "convolution_dimension_numbers": (16, "ConvolutionDimensionNumbers"),
         "exponent_bits": (18, "int32"),
         "mantissa_bits": (19, "int32"),
