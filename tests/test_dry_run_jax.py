@@ -429,6 +429,11 @@ RETURNED = {
     "gradients, without an update": (jax.value_and_grad(loss_of), (PARAMS, *BATCH), []),
     "gradients before the new parameters": (both, (PARAMS, *BATCH), [(0, 2), (1, 3)]),
     "pictures of pictures": (jnp.tanh, (BATCH[0],), []),
+    "a table to whose rows it adds": (
+        lambda table, numbers: table.at[numbers].add(-0.1),
+        (shape(100, 16), shape(64, dtype="int32")),
+        [(0, 0)],
+    ),
     "the only array that is trained": (
         lambda weights, rows: weights - jax.grad(lambda w: jnp.mean((rows @ w) ** 2))(weights),
         (shape(16, 8), BATCH[0]),

@@ -8,6 +8,7 @@ from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private import jax as _tracing
 
 _DEPTH = 3  # of the parts of arguments and results that may be state
+_ADD_TO_ROWS = ("scatter-add", "scatter-sub")
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -43,7 +44,7 @@ def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tup
 
     An argument of the step, or a part of one, is state where the results hold its structure and its shapes. A
     gradient has these, too, and so has what a step without gradients makes of its only array. Those two are
-    state only where somebody said so.
+    state only where somebody said so, or where the step adds to rows of that array.
 
     Args:
         among: the numbers of the positional arguments that are state, where somebody said so.
@@ -54,15 +55,16 @@ def state_numbers(traced: Any, among: Collection[int] | None = None) -> list[tup
     whole = list(itertools.chain(*map(children, children(arguments))))
     if among is not None:
         return paired(whole, results, old, new, among)
-    pairs = paired(whole, results, old, new, gradients=_gradients(traced.jaxpr.jaxpr))
+    makers = [_tracing.maker(traced.jaxpr.jaxpr, result) for result in gives]
+    # An optimizer makes the new state of these.
+    gradients = {n for n, each in enumerate(makers) if each and _tracing.is_of_gradient(each)}
+    added = {n for n, each in enumerate(makers) if each and each.primitive.name in _ADD_TO_ROWS}
     trains = any(map(_tracing.is_of_gradient, _tracing.equations(traced.jaxpr.jaxpr)))
-    return [pair for pair in pairs if trains or pair[0] or whole[0].num_leaves > 1]
-
-
-def _gradients(jaxpr: Any) -> set[int]:
-    """The numbers of the results that are gradients themselves, of which an optimizer makes the new state."""
-    makers = [_tracing.maker(jaxpr, result) for result in jaxpr.outvars]
-    return {n for n, each in enumerate(makers) if each and _tracing.is_of_gradient(each)}
+    return [
+        (of, result)
+        for of, result in paired(whole, results, old, new, gradients=gradients)
+        if trains or of or whole[0].num_leaves > 1 or result in added
+    ]
 
 
 def line_of(jaxpr: Any, primitive: str, around: Place = NOWHERE) -> Place | None:

@@ -203,8 +203,8 @@ def _batch(jaxpr: Any, state: set[int]) -> set[int]:
     if len(set(alike.values())) > 1:
         found = ", ".join(f"{argument} ({size})" for argument, size in alike.items())
         raise InputUnfit(
-            "the dry run cannot tell which argument is the batch, since several have the same "
-            f"first axis: {found}. Say which one it is, as in dry_run(step, arguments, "
+            "the dry run cannot tell which argument is the batch. By their first axes, it may be "
+            f"one of these: {found}. Say which one it is, as in dry_run(step, arguments, "
             "batch_argnums=1)"
         )
     return {number for argument in alike for number in groups[argument]}
