@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.check.labs import own_port
+from lab_utils.check.labs import own_port, own_port_child
 from lab_utils.check.labs.own_port import check_port
 from lab_utils.check.outcome import Wrong
 
@@ -99,3 +99,18 @@ def test_a_wrong_program_is_told_what_it_lacks(name, old, new, says):
 def test_a_file_without_a_program_is_not_judged(text):
     with pytest.raises(NotImplementedError):
         check_port(text)
+
+
+@pytest.mark.parametrize(
+    ("parsing", "exits"),
+    [
+        ("import argparse; argparse.ArgumentParser().parse_args()", True),
+        ("from absl import app; app.run(lambda argv: None)", True),
+        ("import sys; sys.exit('usage: port.py')", True),
+        ("raise ValueError('not of the flags')", False),
+    ],
+)
+def test_whether_a_program_ends_itself_is_noted(parsing, exits, tmp_path):
+    (tmp_path / "port.py").write_text(parsing)
+    judged = own_port_child.judge(tmp_path / "port.py", ["--use_tpu"])
+    assert judged.failed and judged.exits == exits

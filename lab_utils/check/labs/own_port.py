@@ -164,8 +164,9 @@ def _judged(note: Callable[[str], dict[str, Any]], flags: tuple[str, ...]) -> st
         judged = note(f"judge {flag}")
         if judged["use_tpu"]:
             break
-    message = "port.py ends itself at its flags: does it know --use_tpu?"
-    expect("SystemExit" not in judged["failed"], message)
+    why = judged["failed"].partition("\n")[0]
+    message = f"port.py ends itself at its flags: does it know --use_tpu? ({why})"
+    expect(not judged["exits"], message)
     if judged["failed"]:
         raise Wrong(f"`python port.py {flag}` cannot be judged: {judged['failed']}")
     message = "With --use_tpu, TPUEstimator still gets use_tpu=False: hand the flag over to it."

@@ -87,6 +87,7 @@ class Judged:
     ready: bool = False
     findings: list[str] = field(default_factory=list)
     failed: str = ""
+    exits: bool = False  # the program ends itself, as where it does not know a flag
 
 
 class _Counts(v1.train.SessionRunHook):
@@ -219,7 +220,7 @@ def judge(path: Path, flags: list[str], look: bool = False) -> Judged:
     try:
         target = load_main(str(path), flags, CORES)
     except (Exception, CannotJudge) as error:
-        return Judged(failed=str(error))
+        return Judged(failed=str(error), exits=isinstance(error.__cause__, SystemExit))
     if not isinstance(target.subject, tpu.TPUEstimator):
         return Judged(failed=f"it trains a {type(target.subject).__name__}, not a TPUEstimator")
     made = settings(target.subject)
