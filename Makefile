@@ -93,8 +93,8 @@ handout: $(READY)
 	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT).part" && rm -f "$(HANDOUT).part/.gitignore"
 	@test "$(SOLUTIONS)" = all || $(BIN)/python -m lab_utils.teach.without_solutions "$(HANDOUT).part"/*.whl
 	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT).part"
-	@sed -i 's#](../labs/#](#g' "$(HANDOUT).part"/*.ipynb
-	@sed -i 's#](../../labs/#](#g' "$(HANDOUT).part/START.md"
+	@sed -i.bak 's#](../labs/#](#g; s#](../../labs/#](#g' "$(HANDOUT).part"/*.ipynb "$(HANDOUT).part/START.md"
+	@rm "$(HANDOUT).part"/*.bak
 	@rm -rf "$(HANDOUT)" && mv "$(HANDOUT).part" "$(HANDOUT)"
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"

@@ -144,6 +144,16 @@ def test_what_is_said_in_a_lab_is_about_a_todo_or_a_section_of_it(lab):
     assert {each["at"] for each in spoken["stuck"]} <= places and spoken["live"]["todo"] in places
 
 
+@pytest.mark.parametrize("lab", sources.labs())
+def test_a_mistake_beside_other_faults_is_made_in_the_solution(lab):
+    """The check of a program with several faults names all that are left, so the message comes only there."""
+    live = guide.teaching(ROOT)[lab]["live"]
+    several = len(sources.regions(lab)[live["todo"]]) > 1
+    (named,) = re.findall(r"`(solutions/\S+)`", live["say"]) or [""]
+    assert several == bool(named) and (ROOT / named).exists()
+    assert not several or f'check(\\"{live["todo"]}\\"' in (ROOT / named).read_text("utf-8")
+
+
 def test_the_questions_before_and_after_are_those_of_the_labs():
     pages = guide.texts(ROOT)
     page, answers = (html.unescape(pages[name]) for name in ("questions.html", "guide.html"))

@@ -11,7 +11,7 @@ import pytest
 from lab_utils.common.source import Place
 from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report import html
-from lab_utils.teach import guide, slides
+from lab_utils.teach import guide, site, slides
 from lab_utils.teach.grade import page, runs
 
 ROOT = made_up_class.ROOT
@@ -84,6 +84,19 @@ def test_pages_can_be_read(tmp_path):
         for name, text in made.items():
             shown(tab, tmp_path / f"{name}.html", text)
             look_at(tab, name, tmp_path)
+
+
+@pytest.mark.slow
+def test_pages_of_the_site_can_be_read(tmp_path):
+    with browser.Browser(tmp_path / "profile") as tab:
+        for name, text in site.texts(ROOT).items():
+            tab.width(1280)
+            shown(tab, tmp_path / name, text)
+            for theme in ("light", "dark"):
+                tab.theme(theme)
+                assert tab.low_contrast("body") == [], (name, theme)
+            tab.width(390)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
 @pytest.mark.slow
