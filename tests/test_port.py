@@ -36,11 +36,12 @@ def test_the_diff_applies_and_a_port_has_none(path, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_the_port_is_ready(path, tmp_path):
-    """With what its list asks for: batch sizes, of these small data, and params without one.
+    """With what its list asks for: batch sizes, of these small data, params without one, and Keras 2.
 
     The input functions of a plain Estimator are left to do.
     """
     new = ported(path.read_bytes())[0].replace(b"=1024", b"=32")
+    new = new.replace(b"from tensorflow.python.keras import", b"from tf_keras import")
     (tmp_path / "train.py").write_bytes(new.replace(b"      'batch_size': FLAGS.batch_size,", b""))
     ran = subprocess.run(
         [sys.executable, "-m", "lab_utils.dry_run", "--main", "train.py", "--stages", "trace,read"],
@@ -80,6 +81,8 @@ TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
          "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)",
          f"{V1}from tensorflow.contrib import seq2seq\n\n\n"
          "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)", "line 6: tf.contrib.seq2seq.y"),
+        ("from tensorflow.python.keras import layers\nlayers.Dense(1)", "",
+         "line 2: python.keras.layers.Dense: TensorFlow keeps only a part"),
         (f"{TF}tf.py_func(f, [x], tf.int32)", f"{V1}tf.py_func(f, [x], tf.int32)", "line 2: py_func"),
         (f"{TF}x = tf.train.shuffle_batch([x], 8, 9, 9)", f"{V1}x = tf.train.shuffle_batch([x], 8, 9, 9)",
          "line 2: train.shuffle_batch: a queue"),

@@ -29,6 +29,8 @@ _ANYWHERE = {
         "a queue feeds this, but TPUEstimator needs a tf.data.Dataset", "06"),
     r"(contrib\.)?distribute\.\w*Strategy": (
         "the RunConfig of TPUEstimator takes no strategy: num_shards is the number of cores", "02"),
+    r"python\.keras\..+": (
+        "TensorFlow keeps only a part of this old Keras: import from tf_keras instead", ""),
     r"contrib\.(\w+\.)+(optimize_loss|create_train_op)": (
         "call minimize() of an optimizer that is wrapped in CrossShardOptimizer instead", "02"),
 }  # fmt: skip
