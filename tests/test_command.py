@@ -62,6 +62,22 @@ def test_an_interrupt_where_nothing_expects_it_is_one_word(capsys):
     assert command.status_of(interrupted) == 130 and capsys.readouterr().err == "\ninterrupted\n"
 
 
+@pytest.mark.parametrize("name", ["datasets", "dry_run", "flowers.task", "runtime"])
+def test_an_interrupt_before_a_command_begins_shows_no_stack(name, tmp_path):
+    """What each command imports first interrupts it here."""
+    interrupted = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "argparse.py").write_text(interrupted)
+    ran = subprocess.run(
+        [sys.executable, "-m", f"lab_utils.{name}", "--help"],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}"},
+        capture_output=True,
+        text=True,
+        # A shell that runs the tests in the background has its children ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, "", "")
+
+
 def test_without_room_a_sentence_names_the_place(capsys):
     """A dry run without room has found nothing: its status is that of one that could not run."""
 
