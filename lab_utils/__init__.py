@@ -22,7 +22,7 @@ logging.getLogger("matplotlib").addFilter(
     lambda record: record.funcName != "_get_config_or_cache_dir"
 )
 
-# `python -m lab_utils.convert` imports for a second or more before the command begins (common/command.py). Until
+# `python -m lab_utils.convert` imports for a second before the command begins (common/command.py). Until
 # then nothing is done, so Ctrl-C ends the process at once, and shows no stack of imports.
 _STARTS = sys.argv[:1] == ["-m"] and any(word.startswith("lab_utils") for word in sys.orig_argv)
 if _STARTS and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
