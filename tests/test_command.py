@@ -86,8 +86,20 @@ def test_without_room_a_sentence_names_the_place(capsys):
 
     assert command.status_of(lambda: full(errno.ENOSPC), 2) == 2
     assert capsys.readouterr().err.startswith("/here/file: No space left on device. Make room")
-    with pytest.raises(FileNotFoundError):
-        command.status_of(lambda: full(errno.ENOENT), 2)
+
+
+def test_a_file_that_cannot_be_used_is_named(capsys):
+    def ends(*arguments):
+        raise OSError(*arguments)
+
+    refused = (errno.EACCES, "Permission denied", "/here/file")
+    assert command.status_of(lambda: ends(*refused)) == 1
+    assert capsys.readouterr().err == (
+        "/here/file: Permission denied. Give another path, or correct what is at this one\n"
+    )
+    for nameless in (errno.ENOENT, errno.ECONNREFUSED):  # shows where it was raised
+        with pytest.raises(OSError, match="nameless"):
+            command.status_of(lambda number=nameless: ends(number, "nameless"))
 
 
 def test_a_folder_that_has_been_removed_is_named(tmp_path):
@@ -150,7 +162,7 @@ def test_a_command_that_is_ended_keeps_what_is_done(number, tmp_path):
         capture_output=True,
         text=True,
         preexec_fn=lambda: signal.signal(
-            signal.SIGHUP, signal.SIG_DFL
-        ),  # under nohup it is ignored
+            number, signal.SIG_DFL
+        ),  # nohup, and a shell in the background, have some of them ignored
     )
     assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n") and (tmp_path / "kept").exists()

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from lab_utils.common import source
+from lab_utils.common.command import status_of as end_of
 from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import dry_run, progress, rules, target
 from lab_utils.dry_run.frontends import cells, datasets, recorder
@@ -1104,7 +1105,9 @@ def test_a_function_may_bring_options_and_has_the_flags_of_its_module(tmp_path):
     assert sys.modules["json"] is json, "a file called like one of Python's modules takes its place"
 
 
-def test_settings_refused_while_the_estimator_is_made_are_a_finding(judged, tmp_path, monkeypatch):
+def test_settings_refused_while_the_estimator_is_made_are_a_finding(
+    judged, tmp_path, monkeypatch, capsys
+):
     arguments = "train.py:reserved_key", "--json", "out.json"
     assert judged(MODEL + PORT, *arguments)[0] == 1
     written = json.loads((tmp_path / "out.json").read_text())
@@ -1116,9 +1119,9 @@ def test_settings_refused_while_the_estimator_is_made_are_a_finding(judged, tmp_
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(dry_run_command.files, "write", refused)
-    status, said = judged(MODEL + PORT, *arguments)
-    assert status == 2 and "TPU105" in said
-    assert "out.json cannot be written: Permission denied" in said
+    assert end_of(lambda: dry_run_command.main(arguments), 2) == 2
+    said = capsys.readouterr()
+    assert "TPU105" in said.out and "out.json: Permission denied. Give another path" in said.err
 
 
 @pytest.mark.parametrize(
