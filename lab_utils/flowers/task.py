@@ -23,8 +23,9 @@ _REMEDIES = {
     "convert again": ("corrupted record", "truncated record", "JPEG", "Example", "Feature:"),
     "the output folder must be writable and have enough room": (
         *("No space", "quota exceeded", "Read-only", "Permission denied", "File too large"),
-        *("No such file", "is not a directory", "Not a directory", "Is a directory"),
+        "No such file",
     ),
+    "move away what is at this path": ("is not a directory", "Not a directory", "Is a directory"),
     "give a local path, or one in gs://": ("File system scheme",),
 }
 
