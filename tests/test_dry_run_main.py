@@ -679,8 +679,9 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
     assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [32, 3]
     with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
-    null = '{"cells": [{"cell_type": "code", "source": null}], "nbformat": 4, "nbformat_minor": 4}'
-    for damaged in ("[1]", null):
+    null = json.loads(notebook(("code", "")))
+    null["cells"][0]["source"] = None
+    for damaged in ("[1]", json.dumps(null)):
         with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook, or is damaged"):
             loaded(damaged, "train.ipynb")
     with pytest.raises(target.CannotJudge, match="it starts `python -m a.task --steps 3`"):
