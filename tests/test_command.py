@@ -102,18 +102,20 @@ def test_a_file_that_cannot_be_used_is_named(capsys):
             command.status_of(lambda number=nameless: ends(number, "nameless"))
 
 
-def test_a_folder_that_has_been_removed_is_named(tmp_path):
-    command = f"{shlex.quote(sys.executable)} -m lab_utils.datasets folder x --output_dir y"
-    line = f"mkdir gone && cd gone && rmdir ../gone && {command}"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    ran = subprocess.run(
-        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+def test_a_folder_that_has_been_removed_is_named_where_it_is_needed(tmp_path):
+    def in_removed_folder(arguments):
+        line = f"cd gone && rmdir ../gone && {shlex.quote(sys.executable)} -m lab_utils.{arguments}"
+        (tmp_path / "gone").mkdir()
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        return subprocess.run(
+            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    ran = in_removed_folder("datasets folder x --output_dir y")
     assert ran.returncode == 1
-    assert ran.stderr.endswith(
-        "the current folder has been removed: change to another one with cd\n"
-    )
-    assert "Traceback" not in ran.stderr
+    assert ran.stderr == "the current folder has been removed: change to another one with cd\n"
+    ran = in_removed_folder("dry_run --rule TPU101")
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", ""])

@@ -14,6 +14,7 @@ import threading
 import time
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import made_up_class
 import psutil
@@ -180,6 +181,19 @@ def test_an_archive_of_which_one_byte_is_wrong_costs_its_own_row(tmp_path):
     assert labs["zoe"] == "lab 2" and len(labs) == 241
     assert not [says for says in labs.values() if "None" in says]
     assert any("damaged" in says for says in labs.values())
+
+
+def test_a_file_for_which_memory_is_too_small_costs_its_own_row(tmp_path, monkeypatch):
+    hand_in(tmp_path, {f"ann/{NAME}": 2, "bob.zip": b""})
+    read = Path.read_bytes
+
+    def limited(path):
+        if path.name == "bob.zip":
+            raise MemoryError
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", limited)
+    assert handed_in(tmp_path) == {"ann": "lab 2", "bob.zip": "is too large to be read"}
 
 
 def test_of_archives_within_archives_some_are_opened(tmp_path):
