@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.common import command
+from lab_utils.common import command, source
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
 
@@ -104,18 +104,21 @@ def test_a_file_that_cannot_be_used_is_named(capsys):
 
 def test_a_folder_that_has_been_removed_is_named_where_it_is_needed(tmp_path):
     def in_removed_folder(arguments):
-        line = f"cd gone && rmdir ../gone && {shlex.quote(sys.executable)} -m lab_utils.{arguments}"
+        line = f"cd gone && rmdir ../gone && {shlex.quote(sys.executable)} {arguments}"
         (tmp_path / "gone").mkdir()
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
         return subprocess.run(
             line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
 
-    ran = in_removed_folder("datasets folder x --output_dir y")
+    ran = in_removed_folder("-m lab_utils.datasets folder x --output_dir y")
     assert ran.returncode == 1
     assert ran.stderr == "the current folder has been removed: change to another one with cd\n"
-    ran = in_removed_folder("dry_run --rule TPU101")
+    ran = in_removed_folder("-m lab_utils.dry_run --rule TPU101")
     assert (ran.returncode, ran.stderr) == (0, "")
+    code = "from lab_utils.common import source; print(source.place(source.place).file)"
+    ran = in_removed_folder(f"-c {shlex.quote(code)}")
+    assert ran.stdout == f"{source.__file__}\n"
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", ""])
