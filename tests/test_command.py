@@ -7,11 +7,12 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from lab_utils.common import command, source
+from lab_utils.common import command, interrupts, source
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
 
@@ -60,6 +61,20 @@ def test_an_interrupt_where_nothing_expects_it_is_one_word(capsys):
         raise KeyboardInterrupt
 
     assert command.status_of(interrupted) == 130 and capsys.readouterr().err == "\ninterrupted\n"
+
+
+def test_an_interrupt_is_held_back_whatever_other_threads_there_are():
+    done, over = [], threading.Event()
+    threading.Thread(target=over.wait).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.held_back():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append(sum(range(1000)))
+    finally:
+        signal.signal(signal.SIGINT, before)
+        over.set()
+    assert done == [499500]
 
 
 @pytest.mark.parametrize("name", ["datasets", "dry_run", "flowers.task", "runtime"])

@@ -960,6 +960,21 @@ def test_a_program_of_jax_is_stopped_at_its_step(loop, loaded):
     assert step.called_at.code.endswith("# here") and step.calls
 
 
+def test_an_interrupt_waits_until_jax_is_imported(tmp_path):
+    """It would end that in an abort, and in the place of the one word there would be a stack of C++."""
+    (tmp_path / "train.py").write_text(
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'jaxlib':\n"
+        "            os.kill(os.getpid(), signal.SIGINT); print('importing')\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import jax\nprint('imported')\n"
+    )
+    ran = command(tmp_path, "--main", "train.py")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "importing\n", "\ninterrupted\n")
+
+
 def test_a_program_of_jax_that_trains_nothing_is_told_what_is_judged(loaded):
     with pytest.raises(
         target.CannotJudge, match="no function of jax.jit.*that trains.*--step NAME"
