@@ -7,10 +7,13 @@
     the teacher's   teach (build, grade, guide, slides); `build` and `grade` are its commands
 
 Under all of them stands `common`. Layers and budgets: tests/test_architecture.py.
-Importing this package imports neither TensorFlow nor JAX, and changes neither signals nor the environment.
+Importing this package imports neither TensorFlow nor JAX, and does not change the environment. It changes a
+signal only where Python imports it to start one of its commands.
 """
 
 import logging
+import signal
+import sys
 
 DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is installed
 
@@ -18,3 +21,9 @@ DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is install
 logging.getLogger("matplotlib").addFilter(
     lambda record: record.funcName != "_get_config_or_cache_dir"
 )
+
+# `python -m lab_utils.convert` imports for a second before the command begins (common/command.py). Until
+# then nothing is done, so Ctrl-C ends the process at once, and shows no stack of imports.
+_STARTS = sys.argv[:1] == ["-m"] and any(word.startswith("lab_utils") for word in sys.orig_argv)
+if _STARTS and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -7,11 +7,12 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from lab_utils.common import command
+from lab_utils.common import command, interrupts, source
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
 
@@ -62,6 +63,36 @@ def test_an_interrupt_where_nothing_expects_it_is_one_word(capsys):
     assert command.status_of(interrupted) == 130 and capsys.readouterr().err == "\ninterrupted\n"
 
 
+def test_an_interrupt_is_held_back_whatever_other_threads_there_are():
+    done, over = [], threading.Event()
+    threading.Thread(target=over.wait).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts.held_back():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append(sum(range(1000)))
+    finally:
+        signal.signal(signal.SIGINT, before)
+        over.set()
+    assert done == [499500]
+
+
+@pytest.mark.parametrize("name", ["datasets", "dry_run", "flowers.task", "runtime"])
+def test_an_interrupt_before_a_command_begins_shows_no_stack(name, tmp_path):
+    """What each command imports first interrupts it here."""
+    interrupted = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "argparse.py").write_text(interrupted)
+    ran = subprocess.run(
+        [sys.executable, "-m", f"lab_utils.{name}", "--help"],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[1]}"},
+        capture_output=True,
+        text=True,
+        # A shell that runs the tests in the background has its children ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (-signal.SIGINT, "", "")
+
+
 def test_without_room_a_sentence_names_the_place(capsys):
     """A dry run without room has found nothing: its status is that of one that could not run."""
 
@@ -70,22 +101,39 @@ def test_without_room_a_sentence_names_the_place(capsys):
 
     assert command.status_of(lambda: full(errno.ENOSPC), 2) == 2
     assert capsys.readouterr().err.startswith("/here/file: No space left on device. Make room")
-    with pytest.raises(FileNotFoundError):
-        command.status_of(lambda: full(errno.ENOENT), 2)
 
 
-def test_a_folder_that_has_been_removed_is_named(tmp_path):
-    command = f"{shlex.quote(sys.executable)} -m lab_utils.datasets folder x --output_dir y"
-    line = f"mkdir gone && cd gone && rmdir ../gone && {command}"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    ran = subprocess.run(
-        line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+def test_a_file_that_cannot_be_used_is_named(capsys):
+    def ends(*arguments):
+        raise OSError(*arguments)
+
+    refused = (errno.EACCES, "Permission denied", "/here/file")
+    assert command.status_of(lambda: ends(*refused)) == 1
+    assert capsys.readouterr().err == (
+        "/here/file: Permission denied. Give another path, or correct what is at this one\n"
     )
+    for nameless in (errno.ENOENT, errno.ECONNREFUSED):  # shows where it was raised
+        with pytest.raises(OSError, match="nameless"):
+            command.status_of(lambda number=nameless: ends(number, "nameless"))
+
+
+def test_a_folder_that_has_been_removed_is_named_where_it_is_needed(tmp_path):
+    def in_removed_folder(arguments):
+        line = f"cd gone && rmdir ../gone && {shlex.quote(sys.executable)} {arguments}"
+        (tmp_path / "gone").mkdir()
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        return subprocess.run(
+            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    ran = in_removed_folder("-m lab_utils.datasets folder x --output_dir y")
     assert ran.returncode == 1
-    assert ran.stderr.endswith(
-        "the current folder has been removed: change to another one with cd\n"
-    )
-    assert "Traceback" not in ran.stderr
+    assert ran.stderr == "the current folder has been removed: change to another one with cd\n"
+    ran = in_removed_folder("-m lab_utils.dry_run --rule TPU101")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    code = "from lab_utils.common import source; print(source.place(source.place).file)"
+    ran = in_removed_folder(f"-c {shlex.quote(code)}")
+    assert ran.stdout == f"{source.__file__}\n"
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", ""])
@@ -134,7 +182,7 @@ def test_a_command_that_is_ended_keeps_what_is_done(number, tmp_path):
         capture_output=True,
         text=True,
         preexec_fn=lambda: signal.signal(
-            signal.SIGHUP, signal.SIG_DFL
-        ),  # under nohup it is ignored
+            number, signal.SIG_DFL
+        ),  # nohup, and a shell in the background, have some of them ignored
     )
     assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n") and (tmp_path / "kept").exists()

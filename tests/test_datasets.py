@@ -1,20 +1,18 @@
 """Photographs: the split, a folder of one's own, the bundled set, the download, a slow bucket."""
 
 import csv
-import errno
 import hashlib
-import io
 import os
 import random
 import re
 import shutil
-import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from lab_utils import datasets
+from lab_utils.common import command
 from lab_utils.datasets import DatasetError, download, photos
 from lab_utils.datasets.__main__ import main
 from lab_utils.datasets.slow_bucket import SlowBucket
@@ -261,10 +259,10 @@ class TestDownload:
 
     def test_another_archive_or_none_is_one_sentence(self, archive, tmp_path):
         archive.write_bytes(b"a login page")
-        with pytest.raises(DatasetError, match="file hash does not match .*Call again"):
+        with pytest.raises(DatasetError, match=r"file hash does not match .*[^.]\. Call again"):
             datasets.download_flower_photos(tmp_path / "to")
         archive.unlink()
-        with pytest.raises(DatasetError, match="No such file .*Call again"):
+        with pytest.raises(DatasetError, match=r"No such file .*[^.]\. Call again"):
             datasets.download_flower_photos(tmp_path / "to")
         assert not (tmp_path / "to" / "train.csv").exists()
 
@@ -276,25 +274,18 @@ class TestCommandLine:
         assert str(tmp_path / "out" / "train.csv") in capsys.readouterr().out
         assert len(rows(tmp_path / "out" / "eval.csv")) == 2
 
-    @pytest.mark.parametrize("flags", ["absent --output_dir=out", "in --output_dir=a_file"])
+    @pytest.mark.parametrize(
+        "flags", ["absent --output_dir=out", "in --output_dir=a_file", "in --output_dir=loop"]
+    )
     def test_an_error_is_one_line(self, tmp_path, monkeypatch, capsys, flags):
         monkeypatch.chdir(tmp_path)
         fill(Path("in"), {"a": some("a", 5), "b": some("b", 5)})
         Path("a_file").touch()
-        assert main(["folder", *flags.split()]) == 1
+        Path("loop").symlink_to("loop")
+        assert command.status_of(lambda: main(["folder", *flags.split()])) == 1
         said = capsys.readouterr().err
-        assert said.startswith("error: ") and said.count("\n") == 1 and "Errno" not in said
-
-    def test_an_output_without_a_reader_is_left_to_the_command(self, tmp_path, monkeypatch):
-        folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
-
-        class Closed(io.StringIO):
-            def write(self, text):
-                raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-        monkeypatch.setattr(sys, "stdout", Closed())
-        with pytest.raises(BrokenPipeError):
-            main(["folder", str(folder), "--output_dir", str(tmp_path / "out")])
+        assert flags.partition("=")[2] in said or "absent" in said
+        assert said.count("\n") == 1 and "Errno" not in said
 
 
 def test_each_request_waits_and_streams_wait_together(tmp_path):

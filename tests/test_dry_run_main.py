@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from lab_utils.common import source
+from lab_utils.common.command import status_of as end_of
 from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import dry_run, progress, rules, target
 from lab_utils.dry_run.frontends import cells, datasets, recorder
@@ -678,8 +679,9 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
     assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [32, 3]
     with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
-    null = '{"cells": [{"cell_type": "code", "source": null}], "nbformat": 4, "nbformat_minor": 4}'
-    for damaged in ("[1]", null):
+    null = json.loads(notebook(("code", "")))
+    null["cells"][0]["source"] = None
+    for damaged in ("[1]", json.dumps(null)):
         with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook, or is damaged"):
             loaded(damaged, "train.ipynb")
     with pytest.raises(target.CannotJudge, match="it starts `python -m a.task --steps 3`"):
@@ -958,6 +960,21 @@ def test_a_program_of_jax_is_stopped_at_its_step(loop, loaded):
     assert step.called_at.code.endswith("# here") and step.calls
 
 
+def test_an_interrupt_waits_until_jax_is_imported(tmp_path):
+    """It would end that in an abort, and in the place of the one word there would be a stack of C++."""
+    (tmp_path / "train.py").write_text(
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'jaxlib':\n"
+        "            os.kill(os.getpid(), signal.SIGINT); print('importing')\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "import jax\nprint('imported')\n"
+    )
+    ran = command(tmp_path, "--main", "train.py")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "importing\n", "\ninterrupted\n")
+
+
 def test_a_program_of_jax_that_trains_nothing_is_told_what_is_judged(loaded):
     with pytest.raises(
         target.CannotJudge, match="no function of jax.jit.*that trains.*--step NAME"
@@ -1104,7 +1121,9 @@ def test_a_function_may_bring_options_and_has_the_flags_of_its_module(tmp_path):
     assert sys.modules["json"] is json, "a file called like one of Python's modules takes its place"
 
 
-def test_settings_refused_while_the_estimator_is_made_are_a_finding(judged, tmp_path, monkeypatch):
+def test_settings_refused_while_the_estimator_is_made_are_a_finding(
+    judged, tmp_path, monkeypatch, capsys
+):
     arguments = "train.py:reserved_key", "--json", "out.json"
     assert judged(MODEL + PORT, *arguments)[0] == 1
     written = json.loads((tmp_path / "out.json").read_text())
@@ -1116,9 +1135,9 @@ def test_settings_refused_while_the_estimator_is_made_are_a_finding(judged, tmp_
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(dry_run_command.files, "write", refused)
-    status, said = judged(MODEL + PORT, *arguments)
-    assert status == 2 and "TPU105" in said
-    assert "out.json cannot be written: Permission denied" in said
+    assert end_of(lambda: dry_run_command.main(arguments), 2) == 2
+    said = capsys.readouterr()
+    assert "TPU105" in said.out and "out.json: Permission denied. Give another path" in said.err
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,12 @@ def test_mistaken_flags_are_named(capsys, flag):
     assert {name, value} & set(re.findall(r"[\w.]+", said(capsys, [*PATHS, flag])))
 
 
+def test_a_path_that_is_not_utf_8_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        parse([*PATHS, "--output_dir=M\udcfcller"])
+    assert "output_dir is 'M\\udcfcller': TensorFlow takes only" in capsys.readouterr().err
+
+
 def test_the_file_that_make_flowers_uses_is_right():
     from lab_utils.flowers.__main__ import CONFIG
 

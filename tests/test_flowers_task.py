@@ -134,6 +134,21 @@ def test_a_damaged_shard_is_one_sentence(run_flags, tiny_records, tmp_path, caps
     assert all(word in message for word in words), message
 
 
+def test_an_error_that_names_no_file_is_left_to_the_command():
+    assert not task.problem(FileNotFoundError(2, "No such file or directory"), "run")
+    refused = PermissionError(13, "Permission denied", "run/labels.txt")
+    assert task.problem(refused, "run").startswith("Permission denied: run/labels.txt. run must be")
+
+
+@pytest.mark.parametrize("name", ["history.jsonl", "labels.txt", "result.json"])
+def test_a_folder_in_the_place_of_a_file_is_one_sentence(copy, run_flags, capsys, name):
+    (copy / name).unlink()
+    (copy / name).mkdir()
+    assert task.main([*run_flags, f"--output_dir={copy}"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == f"task: {copy / name}; Is a directory: move away what is at this path"
+
+
 def test_a_file_system_that_tensorflow_does_not_know_is_one_sentence(run_flags, capsys):
     """As a file manager shows the address of a network drive."""
     assert task.main([*run_flags, "--output_dir=smb://nas/run"]) == 1

@@ -11,17 +11,19 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import zipfile
 from dataclasses import replace
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 import made_up_class
 import psutil
 import pytest
 
 from lab_utils.check import sources, todos
-from lab_utils.common import interrupts
+from lab_utils.common import command, interrupts
 from lab_utils.teach import pages
+from lab_utils.teach.grade import __main__ as grade_command
 from lab_utils.teach.grade import page, runs, submissions
 from lab_utils.teach.grade.__main__ import main
 
@@ -182,6 +184,19 @@ def test_an_archive_of_which_one_byte_is_wrong_costs_its_own_row(tmp_path):
     assert any("damaged" in says for says in labs.values())
 
 
+def test_a_file_for_which_memory_is_too_small_costs_its_own_row(tmp_path, monkeypatch):
+    hand_in(tmp_path, {f"ann/{NAME}": 2, "bob.zip": b""})
+    read = Path.read_bytes
+
+    def limited(path):
+        if path.name == "bob.zip":
+            raise MemoryError
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", limited)
+    assert handed_in(tmp_path) == {"ann": "lab 2", "bob.zip": "is too large to be read"}
+
+
 def test_of_archives_within_archives_some_are_opened(tmp_path):
     inner = {few: zipped({NAME: 2}) for few in (3, 30)}
     for few, data in inner.items():
@@ -219,13 +234,18 @@ def test_a_class_can_be_an_archive_or_one_notebook(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("none", "No such file"), ("broken.zip", "damaged"), ("a.pdf", "no notebook")],
+    [
+        *(("none", "No such file"), ("broken.zip", "damaged"), ("a.pdf", "no notebook")),
+        ("empty", "empty holds no notebook of a lab. a folder is not a notebook"),
+    ],
 )
 def test_what_cannot_be_graded_is_one_sentence(name, says, tmp_path, capsys):
     hand_in(tmp_path, {"broken.zip": b"PK\3\4", "a.pdf": b"%PDF"})
-    assert main([str(tmp_path / name), "-o", str(tmp_path / "grades.csv")]) == 1
+    (tmp_path / "empty").mkdir()
+    arguments = [str(tmp_path / name), "-o", str(tmp_path / "grades.csv")]
+    assert command.status_of(lambda: main(arguments)) == 1
     error = capsys.readouterr().err
-    assert error.startswith("grade: ") and says in error and error.count("\n") == 1
+    assert says in error and name in error and error.count("\n") == 1
 
 
 def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_remarked(tmp_path):
@@ -376,13 +396,14 @@ def test_what_was_graded_is_written_where_grading_ends_early(
         before = signal.signal(each, handler)
         request.addfinalizer(lambda each=each, before=before: signal.signal(each, before))
     interrupts.as_ctrl_c()
-    output = klass.parent / "grades.csv"
+    output, over = klass.parent / "grades.csv", threading.Event()
+    request.addfinalizer(over.set)
 
     def grade(submission, _):
         if submission.learner == "bob":
             assert rows_of(output)["ann"]["points"] == str(OF), "rows are written as they come"
             signal.pthread_kill(threading.main_thread().ident, number)
-            time.sleep(3)
+            over.wait(60)
         return graded()
 
     monkeypatch.setattr(runs, "grade", grade)
@@ -414,11 +435,31 @@ def test_what_goes_wrong_with_one_notebook_costs_the_others_nothing(klass, monke
     assert len(list((made / "feedback").iterdir())) == 3
 
 
+def test_an_earlier_table_stays_where_the_pages_have_no_place(klass):
+    output, made = klass.parent / "grades.csv", klass.parent / "pages"
+    output.write_text(page.as_csv([]))
+    before = output.read_bytes()
+    made.touch()
+    with pytest.raises(NotADirectoryError):
+        main([str(klass), "-o", str(output), "--pages", str(made)])
+    assert output.read_bytes() == before
+
+
+def test_there_are_no_more_jobs_than_notebooks(klass, monkeypatch):
+    monkeypatch.setattr(runs, "grade", lambda *_: graded())
+    pools = []
+    monkeypatch.setattr(
+        grade_command, "ThreadPool", lambda jobs: pools.append(jobs) or ThreadPool(jobs)
+    )
+    assert main([str(klass), "-o", str(klass.parent / "grades.csv"), "--jobs=99999"]) == 0
+    assert pools == [3]
+
+
 @pytest.mark.parametrize(
     "flag",
     [
         *("--memory_gib=1e300", "--memory_gib=nan", "--step_seconds=0"),
-        *("--total_seconds=1e7", "--total_seconds=-1"),
+        *("--total_seconds=1e7", "--total_seconds=-1", "--jobs=0", "--jobs=-3"),
     ],
 )
 def test_a_limit_is_a_number_that_the_system_takes(flag, klass, capsys):

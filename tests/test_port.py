@@ -1,5 +1,6 @@
 """python -m lab_utils.port: the diff of other people's programs, what it lists, what it leaves alone."""
 
+import os
 import re
 import subprocess
 import sys
@@ -219,6 +220,12 @@ def test_what_is_not_python_3_is_refused(text, tmp_path, capsys):
     (tmp_path / "old.py").write_text(text)
     assert main([str(tmp_path / "old.py")]) == 2
     assert "old.py: this is not Python 3" in capsys.readouterr().err
+
+
+def test_the_name_of_a_file_need_not_be_text():
+    name = b"M\xfcller.py"
+    patch = diff(b"x = 1\n", b"x = 2\n", Path(os.fsdecode(name)))
+    assert patch.startswith(b"--- a/" + name + b"\n+++ b/" + name + b"\n")
 
 
 @pytest.mark.parametrize("name", ["nothing", "hex", "undefined", "utf-16"])

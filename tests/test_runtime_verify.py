@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from lab_utils.runtime import verify
+from lab_utils.runtime.__main__ import main
 from lab_utils.runtime.verify import training
 
 # The command in a process of its own, as Keras takes one backend a process; on two virtual cores.
@@ -73,6 +75,18 @@ def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
     figures = [training.figure(name, value, "ms", "measured") for name, value in values.items()]
     report = {"platform": platform, "tpu_chips": 0, "losses": list(losses), "figures": figures}
     return report | more
+
+
+def test_a_batch_that_memory_is_too_small_for_is_a_sentence(monkeypatch, capsys):
+    def verified(batch, image_size):
+        return np.zeros((batch, image_size, image_size, 3))
+
+    monkeypatch.setattr(verify, "verify", verified)
+    monkeypatch.setattr(sys, "argv", ["runtime", "--verify", f"--batch={10**12}"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert end.value.code == 2 and "could not be run: Unable to allocate" in said
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,16 @@ def test_the_first_cell_again_makes_what_the_system_has_cleared_away(system):
     assert not os.listdir(system["TMPDIR"])
 
 
+def test_an_interrupt_before_the_judging_begins_is_one_word(system):
+    code = (
+        "from lab_utils.common import scratch\nfrom lab_utils.dry_run import isolation\n"
+        "def interrupted():\n    raise KeyboardInterrupt\n"
+        "scratch.folder = interrupted\nisolation.supervise(lambda: 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=system, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n")
+
+
 ENDS = {
     "descriptors closed": "import os; os.closerange(3, 1000)",
     "open replaced": "import builtins; builtins.open = None",

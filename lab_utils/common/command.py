@@ -54,8 +54,8 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
-    It is `cannot` where a package or the current folder is missing, or there is no room to write; a sentence
-    says so.
+    It is `cannot` where a package or the current folder is missing, a file cannot be used, or there is no
+    room to write; a sentence says so.
     """
     begin()
     try:
@@ -86,11 +86,16 @@ def _lacking(error: Exception) -> str:
         return message if (message := missing(error)) != str(error) else ""
     if isinstance(error, FileNotFoundError) and not _has_folder():
         return "the current folder has been removed: change to another one with cd"
-    if not isinstance(error, OSError) or error.errno not in _CANNOT_WRITE:
+    if not isinstance(error, OSError) or not error.strerror:
         return ""
+    no_room = error.errno in _CANNOT_WRITE
     if error.filename is None:
-        return f"{error.strerror}: the output, or a temporary file, cannot be written"
-    return f"{error.filename}: {error.strerror}. Make room there, or set TMPDIR if it is a temporary file"
+        lacking = f"{error.strerror}: the output, or a temporary file, cannot be written"
+        return lacking if no_room else ""
+    remedy = "Give another path, or correct what is at this one"
+    if no_room:
+        remedy = "Make room there, or set TMPDIR if it is a temporary file"
+    return f"{error.filename}: {error.strerror}. {remedy}"
 
 
 def _has_folder() -> bool:

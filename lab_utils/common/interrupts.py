@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 
 # What asks a command to end; Windows has no SIGHUP.
@@ -14,13 +15,21 @@ NUMBERS = [
 def held_back() -> Iterator[None]:
     """Context manager: both wait until it is left.
 
-    For an import that an interrupt would end in an abort, or that would swallow it.
+    For an import that an interrupt would end in an abort, or that would swallow it. To block them in this
+    thread would not do: another thread would take them, and Python interrupts the main one all the same.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    heard: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other one is interrupted
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, lambda number, _: heard.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in heard:
+            signal.raise_signal(number)
 
 
 def as_ctrl_c() -> None:

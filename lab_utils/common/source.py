@@ -42,7 +42,7 @@ _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 try:
     START = Path.cwd()  # the folder that the person is in, wherever a program goes then
 except FileNotFoundError:  # it has been removed: who needs it will say so
-    START = Path(os.sep)
+    START = Path()
 
 
 @dataclass(frozen=True)

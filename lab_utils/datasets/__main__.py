@@ -1,7 +1,6 @@
 """Command line: `python -m lab_utils.datasets --help`."""
 
 import argparse
-import errno
 import sys
 from collections.abc import Sequence
 
@@ -39,12 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             photos = from_folder(args.path, args.output_dir)
     except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        if error.filename is None and error.errno in (errno.EPIPE, errno.ENOENT):
-            raise  # the output's reader or the current folder has gone: command.py says so
-        where = error.filename or "a photograph, or the output"
-        print(f"error: {where}: {error.strerror}", file=sys.stderr)
         return 1
     print(photos.train_csv, photos.eval_csv, photos.labels_file, sep="\n")
     return 0

@@ -25,7 +25,7 @@ def download_flower_photos(to: str | os.PathLike[str]) -> Photos:
     """
     import keras
 
-    to = Path(to).resolve()
+    to = Path(os.path.realpath(to))
     to.mkdir(parents=True, exist_ok=True)
     place = {"cache_dir": str(to), "cache_subdir": ""}
     try:
@@ -33,9 +33,10 @@ def download_flower_photos(to: str | os.PathLike[str]) -> Photos:
             "flower_photos.tgz", URL, file_hash=SHA256, extract=True, **place
         )
     except Exception as error:  # Keras raises this very class
+        reason = str(error).removesuffix(".")
         raise DatasetError(
-            f"{URL} could not be downloaded: {error} Call again; where the line breaks each time, "
-            f"`curl -C - -o {to / 'flower_photos.tgz'} {URL}` goes on where it broke."
+            f"{URL} could not be downloaded: {reason}. Call again; where the line breaks each "
+            f"time, `curl -C - -o {to / 'flower_photos.tgz'} {URL}` goes on where it broke."
         ) from error
     folder = Path(extracted) / "flower_photos"
     photos = from_folder(folder, to)

@@ -101,7 +101,8 @@ def from_folder(folder: str | os.PathLike[str], output_dir: str | os.PathLike[st
     Raises:
         DatasetError: as for `write_lists`, or `output_dir` is in `folder`.
     """
-    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
+    # Unlike Path.resolve, this raises no RuntimeError for a link that leads to itself.
+    output_dir, folder = (Path(os.path.realpath(path)) for path in (output_dir, folder))
     if output_dir.is_relative_to(folder):
         raise DatasetError(
             f"{output_dir} is in the folder of photographs, which must not change: choose another "

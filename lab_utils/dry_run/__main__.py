@@ -67,13 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not (command.has_output() or flags.json or flags.html):
         print("the report cannot be shown: the standard output is closed", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
-    try:
-        _show(report, flags)
-    except OSError as error:
-        if error.filename is None:  # of the output: command.py knows what to do
-            raise
-        print(f"{error.filename} cannot be written: {error.strerror}", file=sys.stderr)
-        return EXIT_STATUS[COULD_NOT_RUN]
+    _show(report, flags)
     return report.exit_status
 
 

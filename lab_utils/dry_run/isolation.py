@@ -96,10 +96,14 @@ def _judge(judge: Callable[[], int], ended_with: Any) -> NoReturn:
     if hasattr(os, "fork"):
         threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
     judging, status = os.getpid(), None
-    try:
+
+    def judge_in_folder() -> int:
         with scratch.folder() as folder:
             os.environ["TMPDIR"] = tempfile.tempdir = folder
-            status = command.status_of(judge, _NO_VERDICT)
+            return judge()
+
+    try:
+        status = command.status_of(judge_in_folder, _NO_VERDICT)
     except BaseException:  # of whatever kind, nothing was judged
         with contextlib.suppress(BaseException):  # the program may have closed the streams
             traceback.print_exc()

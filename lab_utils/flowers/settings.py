@@ -62,6 +62,13 @@ class Settings:
                 raise ValueError(
                     f"{name} is not set: give --{name}, or set {name} in the YAML file"
                 )
+            try:
+                getattr(self, name).encode()
+            except UnicodeEncodeError:
+                path = getattr(self, name)
+                raise ValueError(
+                    f"{name} is {path!r}: TensorFlow takes only paths in UTF-8, so choose another name"
+                ) from None
         if set("*?[]") & set(self.output_dir):
             raise ValueError(
                 f"output_dir is {self.output_dir!r}: TensorFlow reads *, ?, [ and ] in the path of "

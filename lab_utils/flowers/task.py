@@ -23,8 +23,9 @@ _REMEDIES = {
     "convert again": ("corrupted record", "truncated record", "JPEG", "Example", "Feature:"),
     "the output folder must be writable and have enough room": (
         *("No space", "quota exceeded", "Read-only", "Permission denied", "File too large"),
-        *("No such file", "is not a directory", "Not a directory", "Is a directory"),
+        "No such file",
     ),
+    "move away what is at this path": ("is not a directory", "Not a directory", "Is a directory"),
     "give a local path, or one in gs://": ("File system scheme",),
 }
 
@@ -237,7 +238,7 @@ def problem(error: Exception, output_dir: str) -> str:
             for remedy, words in _REMEDIES.items():
                 if any(word in line for word in words):
                     return f"{plain(line)}: {remedy}"
-    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+    if isinstance(error, OSError) and error.filename:  # others command.py explains
         reason = f"{error.strerror or error}: {error.filename}"
         return f"{reason}. {output_dir} must be a writable folder with enough room"
     return str(error) if isinstance(error, RuntimeError | DatasetError) else ""

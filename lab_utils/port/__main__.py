@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import io
+import os
 import sys
 import tokenize
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def diff(old: bytes, new: bytes, path: Path) -> bytes:
     """A unified diff that `patch -p1` and `git apply` take; b"" where nothing changes."""
-    name = path.as_posix().lstrip("/").encode()
+    name = os.fsencode(path.as_posix().lstrip("/"))
     lines = difflib.diff_bytes(
         difflib.unified_diff,
         old.splitlines(keepends=True),

@@ -43,7 +43,7 @@ def main() -> int:
         report = verify.verify(arguments.batch, arguments.image_size)
     except ImportError as error:
         parser.error(f"could not be run: {command.missing(error)}")
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, MemoryError) as error:
         parser.error(f"could not be run: {error}")
     print(verify.render(report))
     if arguments.output:

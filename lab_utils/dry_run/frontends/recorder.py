@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from lab_utils.common import loading, source
+from lab_utils.common import interrupts, loading, source
 from lab_utils.common.figures import counted
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.frontends import cells, fits, imports, jax_runs, trainings
@@ -208,7 +208,9 @@ def _jax_met(
 
         return action
 
-    return steps, on_import({name: imported(name) for name in jax_runs.MODULES})
+    # An interrupt would end the import of native code in an abort.
+    actions = {name: imported(name) for name in jax_runs.MODULES}
+    return steps, on_import(actions, within=interrupts.held_back)
 
 
 def _restore_streams(*before: Any) -> None:

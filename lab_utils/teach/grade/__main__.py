@@ -1,6 +1,7 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
+import math
 import statistics
 import sys
 import threading
@@ -33,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         def table() -> list[page.Row]:
             return page.rows([(submitted[n], result) for n, result in results.items()])
 
-        _write(options.output, page.as_csv(table()))
-        if options.pages:
+        if options.pages:  # before the table, which replaces an earlier one
             (options.pages / "feedback").mkdir(parents=True, exist_ok=True)
+        _write(options.output, page.as_csv(table()))
         try:
             _grade_all(submitted, results, table, options)
         except KeyboardInterrupt:
@@ -51,11 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
-    except OSError as error:
-        if error.filename is None:  # the output has no reader, or no room
-            raise
-        print(f"grade: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
     print("\n".join(_minutes(submitted)))
     return 0
 
@@ -70,6 +66,7 @@ def _grade_all(
     memory = int(options.memory_gib * 2**30)
     limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
     one_at_a_time = threading.Lock()
+    jobs = min(math.ceil(options.jobs), len(submitted))
 
     def work(number: int) -> None:
         submission = submitted[number]
@@ -84,7 +81,7 @@ def _grade_all(
             bar.write(f"{submission.learner}, {submission.say(points + result.status)}")
 
     # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
-    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(options.jobs) as pool:
+    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(jobs) as pool:
         for _ in pool.imap_unordered(work, range(len(submitted))):
             bar.update()
 
@@ -148,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--total_seconds", type=_positive, default=runs.Limits.total, help=total)
     gib = runs.Limits.memory / 2**30
     add("--memory_gib", type=_positive, default=gib, help="for a notebook (%(default)g)")
-    add("--jobs", type=int, default=2, help="notebooks at a time (%(default)d)")
+    add("--jobs", type=_positive, default=2, help="notebooks at a time (%(default)d)")
     return parser
 
 

@@ -109,7 +109,8 @@ def find(place: Path) -> list[Submission]:
     else:
         files = list(_file((_text(place.name),), place.read_bytes))
     if not any(file.lab is not None for file in files):
-        problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
+        problems = {f"{file.name or 'a folder'} {file.problem}" for file in files}
+        problems = "; ".join(sorted(problems)[:5])
         raise ValueError(f"{_text(str(place))} holds no notebook of a lab. {problems}")
     by_learner: dict[str, list[Submission]] = defaultdict(list)
     common = len(os.path.commonprefix([file.parts[:-1] for file in files]))
