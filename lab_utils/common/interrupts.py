@@ -22,7 +22,8 @@ def held_back() -> Iterator[None]:
     before = {}
     if threading.current_thread() is threading.main_thread():  # no other one is interrupted
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, lambda number, _: heard.append(number))
+            if signal.getsignal(number) is not None:  # None: native code handles it
+                before[number] = signal.signal(number, lambda number, _: heard.append(number))
     try:
         yield
     finally:

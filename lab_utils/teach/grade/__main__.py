@@ -1,7 +1,6 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
-import math
 import statistics
 import sys
 import threading
@@ -66,7 +65,7 @@ def _grade_all(
     memory = int(options.memory_gib * 2**30)
     limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
     one_at_a_time = threading.Lock()
-    jobs = min(math.ceil(options.jobs), len(submitted))
+    jobs = min(options.jobs, len(submitted))
 
     def work(number: int) -> None:
         submission = submitted[number]
@@ -124,6 +123,12 @@ def _positive(text: str) -> float:
     return number
 
 
+def _whole(text: str) -> int:
+    """For argparse's `type`: as _positive, without a fraction."""
+    _positive(text)
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.grade",
@@ -145,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--total_seconds", type=_positive, default=runs.Limits.total, help=total)
     gib = runs.Limits.memory / 2**30
     add("--memory_gib", type=_positive, default=gib, help="for a notebook (%(default)g)")
-    add("--jobs", type=_positive, default=2, help="notebooks at a time (%(default)d)")
+    add("--jobs", type=_whole, default=2, help="notebooks at a time (%(default)d)")
     return parser
 
 
