@@ -1,11 +1,14 @@
 """Photographs: the split, a folder of one's own, the bundled set, the download, a slow bucket."""
 
 import csv
+import errno
 import hashlib
+import io
 import os
 import random
 import re
 import shutil
+import sys
 import tarfile
 from pathlib import Path
 
@@ -284,8 +287,20 @@ class TestCommandLine:
         Path("loop").symlink_to("loop")
         assert command.status_of(lambda: main(["folder", *flags.split()])) == 1
         said = capsys.readouterr().err
-        assert flags.partition("=")[2] in said or "absent" in said
+        place = tmp_path / flags.partition("=")[2]
+        assert said.startswith("error: " if flags.startswith("absent") else f"{place}: ")
         assert said.count("\n") == 1 and "Errno" not in said
+
+    def test_an_output_without_a_reader_is_left_to_the_command(self, tmp_path, monkeypatch):
+        folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
+
+        class Closed(io.StringIO):
+            def write(self, text):
+                raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+        monkeypatch.setattr(sys, "stdout", Closed())
+        with pytest.raises(BrokenPipeError):
+            main(["folder", str(folder), "--output_dir", str(tmp_path / "out")])
 
 
 def test_each_request_waits_and_streams_wait_together(tmp_path):
